@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from filedrop.cli.tables import show_table
 from filedrop.cli.writing import why_not_writable
 from filedrop.daemon.watcher import mode
 from filedrop.errors import FolderUnavailable, JournalError
-from filedrop.files import Directory, is_missing, may_use
+from filedrop.files import Directory, is_missing, may_use, try_folder
 from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
@@ -273,10 +273,14 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
     ):  # a new one won't know it
         yield CheckResult(about, "failed", ANOTHERS)
         return
-    if why := why_not_writable(folder):
+    abilities = folder.abilities
+    with suppress(OSError):  # what keeps files from being made is said below
+        abilities = try_folder(folder.at())
+    if why := abilities.refusal or why_not_writable(folder):
         yield CheckResult(about, "failed", why)
     else:
-        yield CheckResult(about, "ok", "this filedrop serves it and can write to it; it is on one file system")
+        says = f"this filedrop serves it and can write to it; it is on one file system: {abilities}"
+        yield CheckResult(about, "ok", says)
     if older := outdated(folder, journal):
         yield CheckResult(about, "warning", older)
     if isinstance(folder, OutboundFolder):

@@ -4,8 +4,9 @@ A file gets its name only when its content is complete and on the disk, and no m
 a folder, which its users may have made, are never followed: see `Directory`.
 
     directory   an open folder, and its entries by name; tree: folders kept open while they are in use
+    abilities   what can be done in a folder, whatever file system it is on; trial finds that out
     drafts      new files, which get their names when they are whole and on the disk
-    moving      moves without overwriting
+    moving      moves without overwriting; identity: which file a name means
     system      differences between operating systems
     certainty   whether this process may change files that other hosts may serve by now
     refusals    what the system's errors mean
@@ -24,6 +25,7 @@ from io import FileIO
 from typing import TYPE_CHECKING
 
 from filedrop.files import system
+from filedrop.files.abilities import Abilities
 from filedrop.files.directory import Directory, Entry, Where
 from filedrop.files.drafts import (
     Draft,
@@ -35,16 +37,19 @@ from filedrop.files.drafts import (
     make_folder,
     replace_whole,
 )
-from filedrop.files.moving import Identity, finish_move, identity_at, identity_of, on_their_way, place
+from filedrop.files.identity import Identity, are_same, identity_at, identity_of
+from filedrop.files.moving import finish_move, on_their_way, place
 from filedrop.files.refusals import NO_FILE
 from filedrop.files.system import InUse, changed_at, discard, is_closed
 from filedrop.files.tree import Tree
+from filedrop.files.trial import try_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
     "NO_FILE",
+    "Abilities",
     "Directory",
     "Draft",
     "Drafts",
@@ -54,6 +59,7 @@ __all__ = [
     "Tree",
     "Where",
     "abandoned",
+    "are_same",
     "changed_at",
     "clear_drafts",
     "create_temporary",
@@ -67,6 +73,7 @@ __all__ = [
     "on_their_way",
     "place",
     "replace_whole",
+    "try_folder",
 ]
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filedrop.files.abilities import ORDINARY, Abilities
 from filedrop.files.certainty import CERTAINTY
 from filedrop.files.refusals import meant
 
@@ -32,19 +33,25 @@ _NOT_FOLLOWED = "it is no folder, but a link or a file: links are not followed h
 
 
 class Directory:
-    """A folder, opened by `path`; `identity` is its device and inode. Closed with its last reference. Thread-safe."""
+    """A folder, opened by `path`; `identity` is its device and inode. Closed with its last reference. Thread-safe.
 
-    __slots__ = ("descriptor", "identity", "path")
+    `abilities`: what can be done in it, and in each folder below it.
+    """
 
-    def __init__(self, path: Path, descriptor: int | None, identity: tuple[int, int]) -> None:
+    __slots__ = ("abilities", "descriptor", "identity", "path")
+
+    def __init__(
+        self, path: Path, descriptor: int | None, identity: tuple[int, int], abilities: Abilities = ORDINARY
+    ) -> None:
         self.path = path
         self.descriptor = descriptor
         self.identity = identity
+        self.abilities = abilities
 
     @classmethod
-    def open(cls, path: Path) -> Directory:
+    def open(cls, path: Path, abilities: Abilities = ORDINARY) -> Directory:
         """Open a folder that the administrator has named, and follow links in its path. Raises OSError."""
-        return cls(path, *_opened(path))
+        return cls(path, *_opened(path), abilities)
 
     def folder(self, name: str) -> Directory:
         """Open a folder in this one. Raises OSError (NotADirectoryError for a link)."""
@@ -55,7 +62,7 @@ class Directory:
             if error.errno in (errno.ENOTDIR, errno.ELOOP):
                 raise NotADirectoryError(errno.ENOTDIR, _NOT_FOLLOWED, str(entry)) from error
             raise meant(error, entry) from None
-        return Directory(entry.path, descriptor, identity)
+        return Directory(entry.path, descriptor, identity, self.abilities)
 
     def below(self, path: str) -> Directory:
         """Open a folder below this one, or this one where the path is "". Raises as `folder` does."""

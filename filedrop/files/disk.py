@@ -7,13 +7,24 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.text import size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "ncpfs", "afs", "ceph", "9p", "fuse.sshfs", "fuse.glusterfs",
      "glusterfs", "lustre", "gpfs", "beegfs", "davfs", "fuse.davfs2", "fuse.s3fs", "fuse.rclone", "prl_fs", "vboxsf",
      "virtiofs", "fuse.vmhgfs-fuse"}
+)  # fmt: skip
+
+# Of a disk of this computer, or of its memory; `overlay` if its upper folder is. What lies on top of other folders
+# (bindfs, mergerfs, gocryptfs) isn't: those may be a server's, or be used by others besides.
+_LOCAL_FILE_SYSTEMS = frozenset(
+    {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "bcachefs", "f2fs", "jfs", "nilfs2", "reiserfs", "tmpfs", "ramfs",
+     "vfat", "exfat", "ntfs3", "fuseblk", "hfsplus", "udf", "iso9660", "squashfs", "erofs", "overlay"}
 )  # fmt: skip
 
 A_FILE = 64 * 1024  # bytes that must be free for a sidecar or two
@@ -22,18 +33,20 @@ FOR_THE_SERVICE = "; if only the service sees it so, the unit doesn't name this 
 
 @dataclass(frozen=True, slots=True)
 class FileSystem:
-    """A folder's file system: the kernel's name for its kind (`ext4`, `cifs`; "" if unknown); whether it is remote."""
+    """A folder's file system: the kernel's name for its kind (`ext4`, `cifs`; "" if unknown).
+
+    `network`: it certainly is a server's. `local`: it certainly is on a disk of this computer, so that file times are
+    by our own clock, and calls can't hang. Neither is certain of a file system on top of other folders.
+    """
 
     kind: str
     network: bool
+    local: bool = False
 
 
 def is_local(path: Path) -> bool:
-    """Whether it is on a disk of this computer. Always False where the system is neither Linux nor Windows.
-
-    Where it is, file times are by our own clock, and calls can't hang.
-    """
-    return sys.platform in ("linux", "win32") and not file_system(path).network
+    """Whether it is certainly on a disk of this computer. Always False on systems other than Linux and Windows."""
+    return file_system(path).local
 
 
 def is_share(root: str) -> bool:
@@ -66,7 +79,7 @@ if sys.platform == "win32":
         except OSError:  # a share that lets nobody in, say
             root = path.anchor
         network = is_share(root) or _is_mapped(root)
-        return FileSystem("network" if network else "local", network)
+        return FileSystem("network" if network else "local", network, local=not network)
 
     def mount_point(path: Path) -> Path:
         """Where the file system of a folder is mounted: its root."""
@@ -92,29 +105,41 @@ else:
 
     def file_system(path: Path) -> FileSystem:
         """The file system of a folder, by the longest mount point above it."""
-        kind = _mounted(path)[1]
+        kind, options = (mount := _mounted(path)).kind, mount.options
+        local = kind in _LOCAL_FILE_SYSTEMS
+        if kind == "overlay":
+            upper = next((word.removeprefix("upperdir=") for word in options if word.startswith("upperdir=")), "/")
+            local = _mounted(Path(unescaped(upper))).kind in _LOCAL_FILE_SYSTEMS  # of a container's, nobody else knows
         # No /proc: taken for a network's, which is scanned; that always works.
-        return FileSystem(kind or "", kind is None or kind in NETWORK_FILE_SYSTEMS)
+        return FileSystem(kind or "", kind is None or kind in NETWORK_FILE_SYSTEMS, local)
 
     def mount_point(path: Path) -> Path:
         """Where the file system of a folder is mounted."""
-        return Path(_mounted(path)[0])
+        return Path(_mounted(path).point)
 
-    def _mounted(path: Path) -> tuple[str, str | None]:
-        """The longest mount point above a path, and the kind of what lies there (proc(5)): None without /proc."""
-        kind, longest = "", "/"
+    class _Mount(NamedTuple):
+        """Where a file system is mounted, its kind (None without /proc), and its options."""
+
+        point: str
+        kind: str | None
+        options: Sequence[str] = ()
+
+    def _mounted(path: Path) -> _Mount:
+        """The longest mount point above a path, and what is mounted there (proc(5))."""
+        found = _Mount("/", "")
         real = os.path.realpath(path)
         try:
             lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
         except OSError:
-            return "/", None
+            return _Mount("/", None)
         for line in lines:
             before, _, after = line.partition(" - ")
-            mount = unescaped(before.split(" ")[4])
-            inside = real == mount or real.startswith(mount.rstrip("/") + "/")
-            if inside and len(mount) >= len(longest):
-                kind, longest = after.split(" ")[0], mount
-        return longest, kind
+            point = unescaped(before.split(" ")[4])
+            inside = real == point or real.startswith(point.rstrip("/") + "/")
+            if inside and len(point) >= len(found.point):
+                kind, *_, options = after.split(" ")
+                found = _Mount(point, kind, options.split(","))
+        return found
 
     def mapped_drive(path: Path) -> str:  # noqa: ARG001 - Windows alone has drives
         """The letter of a drive: none."""
@@ -135,5 +160,6 @@ else:
             return f"its disk is read-only{FOR_THE_SERVICE}"
         if short := _too_little(_free(disk)):
             return short
-        no_names = disk.f_files and not disk.f_favail
+        # Only a disk counts its names; rclone and the like report none free of as many as they like.
+        no_names = disk.f_files and not disk.f_favail and is_local(path)
         return "its disk has no names left for more files (inodes): remove some files there" if no_names else ""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from filedrop.files import system
 from filedrop.files.certainty import CERTAINTY
 from filedrop.files.directory import DRAFT
-from filedrop.files.moving import give_name, identity_of, place
+from filedrop.files.identity import identity_of
+from filedrop.files.moving import give_name, place
 from filedrop.files.system import discard
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from filedrop.files.directory import Directory, Entry
-    from filedrop.files.moving import Identity
+    from filedrop.files.identity import Identity
 
 _BEGUN: set[str] = set()  # the names of drafts that this process is about to place: `clear_drafts` spares them
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -26,10 +27,10 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A new file without its name yet."""
+    """A new file without its name yet; `identity` is None where only its content tells."""
 
     entry: Entry
-    identity: Identity
+    identity: Identity | None
 
 
 class Drafts:
@@ -153,9 +154,9 @@ def make_folder(
             CERTAINTY.wait()
             os.mkdir(draft.address, 0o700, dir_fd=draft.descriptor)
             try:
-                identity = system.inherit_folder(draft)
+                system.inherit_folder(draft)
                 fill(draft.directory.folder(draft.name))
-                place(draft, entry, identity)
+                place(draft, entry)
             except OSError as error:
                 with contextlib.suppress(OSError):
                     draft.rmdir()
@@ -195,7 +196,7 @@ def _discard(draft: Draft) -> None:
         discard(draft.entry)
 
 
-def _create(entry: Entry) -> tuple[int, Identity]:
+def _create(entry: Entry) -> tuple[int, Identity | None]:
     CERTAINTY.wait()
     descriptor = os.open(entry.address, _NEW, 0o666, dir_fd=entry.descriptor)
     try:
@@ -206,4 +207,5 @@ def _create(entry: Entry) -> tuple[int, Identity]:
         if isinstance(error, OSError):
             discard(entry)
         raise
-    return descriptor, identity_of(status)
+    abilities = entry.directory.abilities
+    return descriptor, identity_of(status, abilities) if abilities.inodes else None

@@ -9,30 +9,17 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import system
 from filedrop.files.directory import MOVING
+from filedrop.files.identity import are_same, identity_at, identity_of
 from filedrop.files.system import InUse
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable
 
     from filedrop.files.directory import Directory, Entry
+    from filedrop.files.identity import Identity
 
-Identity = tuple[int, int]  # device and inode: unchanged by a move
 _LOOKS = 5
 _READERS_TAKE = 0.3  # seconds at most: those who read a small file and are done with it
-
-
-def identity_of(status: os.stat_result) -> Identity:
-    """The identity in a file's status."""
-    return status.st_dev, status.st_ino
-
-
-def identity_at(entry: Entry) -> Identity | None:
-    """The identity of an entry; None where nothing is there. Raises OSError."""
-    try:
-        return identity_of(entry.lstat())
-    except FileNotFoundError:
-        return None
 
 
 def place(source: Entry, target: Entry, identity: Identity | None = None) -> None:
@@ -41,7 +28,7 @@ def place(source: Entry, target: Entry, identity: Identity | None = None) -> Non
     Raises FileExistsError where the name is certainly taken, FileNotFoundError where the source is certainly gone,
     InUse, or another OSError, after which the file is at its old or at its new place.
     """
-    _moved(system.place, source, target, identity or identity_of(source.lstat()))
+    _moved(system.place, source, target, identity)
 
 
 def on_their_way(directory: Directory) -> list[tuple[Entry, str]]:
@@ -55,14 +42,14 @@ def finish_move(moving: Entry, names: Iterable[str]) -> None:
     for name in names:
         target = moving.directory / name
         with contextlib.suppress(FileExistsError):
-            if identity_at(target) == identity_at(moving):  # it has the name already
+            if are_same(moving, target):  # it has the name already
                 moving.unlink()
             else:
                 place(moving, target)
             return
 
 
-def give_name(move: Callable[[Entry, Entry], None], draft: Entry, target: Entry, identity: Identity) -> None:
+def give_name(move: Callable[[Entry, Entry], None], draft: Entry, target: Entry, identity: Identity | None) -> None:
     """Move a draft. On Windows, wait for a virus scanner or another command of ours that reads one of both."""
     deadline = time.monotonic() + _READERS_TAKE
     while True:
@@ -74,7 +61,8 @@ def give_name(move: Callable[[Entry, Entry], None], draft: Entry, target: Entry,
             time.sleep(0.01)
 
 
-def _moved(move: Callable[[Entry, Entry], None], source: Entry, target: Entry, identity: Identity) -> None:
+def _moved(move: Callable[[Entry, Entry], None], source: Entry, target: Entry, identity: Identity | None) -> None:
+    identity = identity or identity_of(source.lstat(), source.directory.abilities)
     try:
         move(source, target)
     except InUse:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files.certainty import CERTAINTY
 from filedrop.files.directory import DRAFT, MOVING, Entry
+from filedrop.files.identity import are_same
 from filedrop.files.refusals import meant
 
 if TYPE_CHECKING:
@@ -42,12 +43,17 @@ if sys.platform == "win32":
             if error.errno != errno.ENAMETOOLONG:
                 raise
 
-    def place(source: Entry, target: Entry) -> None:
+    def rename(source: Entry, target: Entry) -> None:
         """Rename within one file system without overwriting. Raises FileExistsError where the name is taken, InUse."""
         try:
             os.rename(source.address, target.address)  # noqa: PTH104 - no Path; Windows refuses to overwrite
         except PermissionError as error:
             raise _in_use(error, source) from error
+
+    place = rename
+
+    def link(own: Entry, target: Entry) -> None:
+        """Nothing to do: a rename is all that is needed."""
 
     def replace(source: Entry, target: Entry) -> None:
         """Rename within one file system, over an older file of the name. Raises OSError; then that one stays."""
@@ -108,9 +114,8 @@ if sys.platform == "win32":
     def inherit(descriptor: int, new: os.stat_result, directory: Directory) -> None:
         """Nothing to do: a new file inherits its folder's access list."""
 
-    def inherit_folder(made: Entry) -> tuple[int, int]:
-        """The folder's identity; as above, nothing to do."""
-        return made.directory.folder(made.name).identity
+    def inherit_folder(made: Entry) -> None:
+        """Nothing to do, as above."""
 
 else:
     _RENAME_NOREPLACE = 1
@@ -128,15 +133,23 @@ else:
 
     def place(source: Entry, target: Entry) -> None:
         """Rename within one file system without overwriting. Raises FileExistsError where the name is taken."""
+        if target.directory.abilities.renames:
+            try:
+                return rename(source, target)
+            except OSError as error:
+                if error.errno not in _UNSUPPORTED:
+                    raise
+        return _place_by_link(source, target)
+
+    def rename(source: Entry, target: Entry) -> None:
+        """Rename without overwriting. Raises OSError, also where the kernel or the file system has no such rename."""
         CERTAINTY.wait()
-        if _renameat2 is not None:
-            names = os.fsencode(source.name), os.fsencode(target.name)
-            if _renameat2(source.descriptor, names[0], target.descriptor, names[1], _RENAME_NOREPLACE) == 0:
-                return
+        if _renameat2 is None:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), str(source))
+        names = os.fsencode(source.name), os.fsencode(target.name)
+        if _renameat2(source.descriptor, names[0], target.descriptor, names[1], _RENAME_NOREPLACE) != 0:
             code = ctypes.get_errno()
-            if code not in _UNSUPPORTED:
-                raise OSError(code, os.strerror(code), str(source), None, str(target))
-        _place_by_link(source, target)
+            raise OSError(code, os.strerror(code), str(source), None, str(target))
 
     def replace(source: Entry, target: Entry) -> None:
         """Rename within one file system, over an older file of the name. Raises OSError; then that one stays."""
@@ -188,21 +201,38 @@ else:
                 if not own.exists():  # a share may report an error for what it has done, here and below
                     raise
         try:
-            _link(own, target)
+            _move_by_link(own, target)
         except OSError:
-            if own.exists() and target.exists() and os.path.samestat(own.lstat(), target.lstat()):
-                own.unlink()
-                return
-            if own is not source:
-                _link(own, source)
-            raise
+            if own is source or not _bring_back(own, source, target):
+                raise
 
-    def _link(own: Entry, target: Entry) -> None:
+    def _bring_back(own: Entry, source: Entry, target: Entry) -> bool:
+        """After an error: False where the file has its former name again, or none; whether it has the new one instead.
+
+        Where the share is away, it keeps the name of its own until `finish_move`.
+        """
+        with contextlib.suppress(OSError):
+            if are_same(own, target):
+                own.unlink()
+                return True
+        try:
+            _move_by_link(own, source)
+        except OSError:
+            with contextlib.suppress(OSError):
+                if not source.exists():
+                    _rename(own, source)
+        return False
+
+    def link(file: Entry, name: Entry) -> None:
+        """Give a file a second name. Raises OSError (FileExistsError: that is taken)."""
+        CERTAINTY.wait()
+        folders = {"src_dir_fd": file.descriptor, "dst_dir_fd": name.descriptor}
+        os.link(file.name, name.name, **folders, follow_symlinks=False)
+
+    def _move_by_link(own: Entry, target: Entry) -> None:
         """Move a file from a name of its own to one that others may use. Raises FileExistsError: that one is taken."""
         try:
-            CERTAINTY.wait()
-            folders = {"src_dir_fd": own.descriptor, "dst_dir_fd": target.descriptor}
-            os.link(own.name, target.name, **folders, follow_symlinks=False)
+            link(own, target)
         except OSError as error:
             if error.errno not in _UNSUPPORTED:
                 raise OSError(error.errno, error.strerror, str(own), None, str(target)) from error
@@ -235,8 +265,8 @@ else:
             if stat.S_IMODE(new.st_mode) != mode:
                 os.fchmod(descriptor, mode)
 
-    def inherit_folder(made: Entry) -> tuple[int, int]:
-        """Give a new folder the group and mode of its parent. Returns its identity."""
+    def inherit_folder(made: Entry) -> None:
+        """Give a new folder the group and mode of its parent. Raises OSError."""
         folder, parent = made.directory.folder(made.name), made.directory.status()
         if any(folder.names()):  # another folder was put in its place: it must not get these rights
             raise OSError(errno.ENOTEMPTY, "somebody has put another folder in its place", str(made))
@@ -244,4 +274,3 @@ else:
             os.fchown(folder.fileno(), -1, parent.st_gid)
         with contextlib.suppress(PermissionError):
             os.fchmod(folder.fileno(), stat.S_IMODE(parent.st_mode))
-        return folder.identity

@@ -11,19 +11,22 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from filedrop.files.abilities import ORDINARY
 from filedrop.files.directory import Directory
-from filedrop.files.moving import identity_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from filedrop.files.abilities import Abilities
 
 
 class Tree:
-    """The open folder at a path, and its open subfolders. Thread-safe."""
+    """The open folder at a path, and its open subfolders. `abilities`: what can be done in it. Thread-safe."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, abilities: Callable[[], Abilities] = lambda: ORDINARY) -> None:
         self._path = path
+        self._abilities = abilities
         self._identity: tuple[int, int] | None = None
         self._kept: dict[str, Directory] = {}
         self._users = 0
@@ -77,7 +80,7 @@ class Tree:
         if place:
             within, _, name = place.rpartition("/")
             return self.at(within).folder(name)
-        folder = Directory.open(self._path)
+        folder = Directory.open(self._path, self._abilities())
         if self._identity not in (None, folder.identity):
             raise OSError(errno.ESTALE, "another folder lies in its place by now", str(self._path))
         return folder
@@ -88,6 +91,7 @@ def _is_there(folder: Directory, place: str, found: Directory) -> bool:
     if not place or "/" in place:  # a month is opened again
         return False
     try:
-        return identity_at(folder / place) == found.identity
+        status = (folder / place).lstat()
     except OSError:
         return False
+    return (status.st_dev, status.st_ino) == found.identity

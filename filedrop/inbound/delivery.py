@@ -273,7 +273,7 @@ class InboundDelivery:
         folder, named = self.folder, lambda: self._journal.messages.drafts(str(self.folder.path))
         try:
             folder.take_up(self._journal)
-            folder.see_file_system()
+            folder.trial.look(self._log)
             contexts = (arrival.context for arrival in arrivals)
             owners = {context.access_point.identity: context.other_identities for context in contexts}
             for account, others in (owners | dict([folder.owner] if folder.owner else ())).items():

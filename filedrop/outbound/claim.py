@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
+    from filedrop.files import Identity
     from filedrop.identify import Reading
     from filedrop.outbound.desk import Desk
     from filedrop.storage.folders import OutboundFolder
@@ -197,13 +198,14 @@ def _claim_whole(desk: Desk, file: Ready, *, is_known: bool) -> Claimed | None:
     for document in journal.numbers.open_like(desk.folder.id, reading.sha256) if is_known else ():
         if not lies_at(desk.folder, document):
             return _claim_returned(desk, name, opened, document, reading)
-    new = _move_in(desk, file, is_known=is_known)
-    if new is None:
+    moved = _move_in(desk, file, is_known=is_known)
+    if moved is None:
         return None
-    waived = False
+    new, waived = moved.document, False
     if is_known:
         new, waived = waiving(desk, new, name, Waiver(reading.sha256, opened.stamp.modified))
-    return Claimed(identified_in(desk.shared, desk.identification, new, reading), opened, waived=name if waived else "")
+    new = identified_in(desk.shared, desk.identification, new, reading)
+    return Claimed(new, moved.opened, waived=name if waived else "")
 
 
 def waiving(desk: Desk, document: Document, name: str, of_file: Waiver) -> tuple[Document, bool]:
@@ -230,14 +232,18 @@ def _claim_returned(
     if desk.handover.has(document.id):  # its sender has the file open
         desk.scanner.remember(name, opened.stamp, shared.steady(), look_again=AFTER_ITS_REQUEST)
         return None
+    _let_go(folder, opened)
     if document.place == "sending" and folder.stamp("sending", document.file) is None:
-        place(folder.at() / name, folder.at(document.place) / document.file, identity_of(opened.status))
+        place(folder.at() / name, folder.at(document.place) / document.file, _identity(desk, opened.status))
     else:  # its sidecar may be gone and its name in use: it starts again from sending/
         document = _recorded_in(desk, document, _moved_in(desk, name, document.dropped_as, opened.status))
     desk.scanner.forget(name)
     _clear_beside(folder, name)
     desk.moves.note_found(document.id)
     shared.log.info("document.returned", **document.log_facts, state=document.state.value)
+    if not folder.abilities.inodes:  # what was moved is read again, as after a crash
+        desk.scanner.wake()
+        return Claimed(document, None)
     return Claimed(identified_now(desk.shared, desk.identification, document, reading), opened)
 
 
@@ -255,10 +261,10 @@ def _recorded_in(desk: Desk, document: Document, file: str) -> Document:
 
 
 def _claim_failed(desk: Desk, file: Ready, fault: DocumentError) -> Claimed | None:
-    document = _move_in(desk, file)
-    if document is None:
+    moved = _move_in(desk, file)
+    if moved is None:
         return None
-    return Claimed(document.failed(desk.shared.now(), Fault.of(*fault.texts)), None)
+    return Claimed(moved.document.failed(desk.shared.now(), Fault.of(*fault.texts)), None)
 
 
 def _look_at_unreadable(desk: Desk, name: str, error: OSError) -> Ready | None:
@@ -282,14 +288,16 @@ def _look_at_unreadable(desk: Desk, name: str, error: OSError) -> Ready | None:
     return Ready(name, _own_name(desk, name), status, fault=unreadable(path, error))
 
 
-def _move_in(desk: Desk, ready: Ready, *, is_known: bool = True) -> Document | None:
+def _move_in(desk: Desk, ready: Ready, *, is_known: bool = True) -> Claimed | None:
     """Rename a file into `sending/`. None if it is gone, or was written or replaced before the rename."""
     folder, name, own = desk.folder, ready.name, ready.own
+    _let_go(folder, ready.opened)
     try:
         file = _moved_in(desk, name, own, ready.status, is_known=is_known)
     except FileNotFoundError:
         return None
-    if folder.stamp("sending", file) != FileStamp.of(ready.status):
+    is_same, opened = _compared(desk, file, ready)
+    if not is_same:
         put_back(folder, file, name)
         return None
     desk.scanner.forget(name)
@@ -301,7 +309,40 @@ def _move_in(desk: Desk, ready: Ready, *, is_known: bool = True) -> Document | N
         desk.moves.note_in_failed(document.id, name)
         if own != name:  # its note has named this file, and must not name the next one
             clear_left(in_failed, folder.id, desk.shared.journal)
-    return document
+    return Claimed(document, opened)
+
+
+def _let_go(folder: OutboundFolder, opened: OpenedDocument | None) -> None:
+    """Close a file before its move, where that is read again: an SMB server gives no second name to an open file."""
+    if opened is not None and not folder.abilities.inodes:
+        opened.close()
+
+
+def _compared(desk: Desk, file: str, ready: Ready) -> tuple[bool, OpenedDocument | None]:
+    """Whether the file of this name in `sending/` is what was read in `outbound/`, and that file, opened.
+
+    Where its inode doesn't tell, it is read again: another computer may have replaced it meanwhile. Raises OSError.
+    """
+    if desk.folder.abilities.inodes:
+        return desk.folder.stamp("sending", file) == FileStamp.of(ready.status), ready.opened
+    before = ready.opened.reading if ready.opened else None
+    opened = None
+    try:
+        opened = OpenedDocument.open(desk.folder.at("sending") / file)
+        reading = opened.read(desk.shared.rules.max_size, desk.identification.xpaths)
+        is_same = before is not None and before.sha256 == reading.sha256
+    except Changing:
+        is_same = False
+    except DocumentError as error:
+        is_same = ready.fault is not None and ready.fault.code == error.code
+    except OSError:
+        if ready.fault is None:  # the next comparison reads it
+            raise
+        is_same = True
+    finally:
+        if opened is not None and not is_same:
+            opened.close()
+    return is_same, opened if before else None
 
 
 def _moved_in(desk: Desk, name: str, own: str, status: os.stat_result, *, is_known: bool = True) -> str:
@@ -311,7 +352,11 @@ def _moved_in(desk: Desk, name: str, own: str, status: os.stat_result, *, is_kno
         is_asked = is_known or file != shortened(own)
         return is_asked and bool(desk.shared.journal.documents.spoken_of(desk.folder.id, [("sending", file)]))
 
-    return desk.folder.claim(name, is_spoken_for, dropped_as=own, identity=identity_of(status))
+    return desk.folder.claim(name, is_spoken_for, dropped_as=own, identity=_identity(desk, status))
+
+
+def _identity(desk: Desk, status: os.stat_result) -> Identity:
+    return identity_of(status, desk.folder.abilities)
 
 
 def _clear_beside(folder: OutboundFolder, name: str) -> None:

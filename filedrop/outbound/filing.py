@@ -124,7 +124,10 @@ class Move:
         return None
 
     def _move_file(self, target: Entry) -> None:
-        if identity_at(self._source) != self._identity:  # a person may have exchanged it while others were written
+        is_same = identity_at(self._source) == self._identity
+        if not (is_same or self._source.directory.abilities.inodes):  # a server may change the time of a file
+            is_same = _own(self._source, self.document) is not None
+        if not is_same:  # a person may have exchanged it while others were written
             raise FileGone(self.document.dropped_as)
         try:
             place(self._source, target, self._identity)
@@ -166,7 +169,7 @@ def _identity_of_posted(entry: Entry, posted: FileStamp) -> Identity | None:
     with suppress(FileNotFoundError):
         status = entry.lstat()
         if FileStamp.of(status) == posted:
-            return identity_of(status)
+            return identity_of(status, entry.directory.abilities)
     return None
 
 
@@ -180,7 +183,7 @@ def _own(entry: Entry, document: Document) -> Identity | None:
             compared = document.sha256 and document.size <= COMPARED
             if compared and hashlib.file_digest(file, "sha256").hexdigest() != document.sha256:
                 return None
-            return identity_of(status)
+            return identity_of(status, entry.directory.abilities)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -298,6 +298,9 @@ class OutboundPipeline:
 
     def _put_away(self, batch: Sequence[Returned]) -> None:
         """Put away what came back; not while the folder is away: then it is found in the journal (`steps_due`)."""
+        for returned in batch:
+            if returned.opened:  # before its move: some servers move no open file
+                returned.opened.close()
         try:
             if not self.health.trouble:
                 posted = {returned.document.id: returned.opened.stamp for returned in batch if returned.opened}

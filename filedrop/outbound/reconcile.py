@@ -116,7 +116,7 @@ class Reconciliation:
         if self._begun is None or comes_first:
             if steady() < self.next and not comes_first:
                 return
-            desk.folder.see_file_system()
+            desk.folder.trial.look(desk.shared.log.bind(company=desk.folder.company, folder=str(desk.folder.path)))
             is_settled = desk.shared.journal.folders.is_settled(desk.folder.id)
             if only_rows and is_settled and not comes_first:
                 return

@@ -122,6 +122,7 @@ class FolderStatus(TypedDict):
 
     `refused`, which is part of the warning: why files can't be moved or written there.
     `disk` tells the file systems of one computer apart, and `free` are the bytes free on it, where that is known.
+    `file_system`: in words, what kind it is, and what can be done there.
     """
 
     path: str
@@ -132,6 +133,7 @@ class FolderStatus(TypedDict):
     refused: str
     disk: int | None
     free: int | None
+    file_system: str
 
 
 class CompanyStatus(Counts):

@@ -355,6 +355,7 @@ class Survey:
             refused=snapshot.refused,
             disk=snapshot.disk,
             free=snapshot.free,
+            file_system=snapshot.file_system,
         )
 
 

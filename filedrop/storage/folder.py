@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable
 from filedrop.files import Directory, Tree, clear_drafts, is_missing, make_folder, may_use
-from filedrop.files.disk import is_local, shortage
+from filedrop.files.disk import shortage
 from filedrop.files.rights import explain
+from filedrop.files.trial import Trial
 from filedrop.storage.marker import MARKER, Marker, read_marker
 from filedrop.storage.names import is_taken, numbered
 from filedrop.text import command
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from filedrop.files import Abilities
     from filedrop.journal import Journal
 
 
@@ -49,7 +51,7 @@ class Folder:
 
     `take_up` sets `id` and `changes`, the count in its marker. `below` is the root of all companies' folders: below it,
     missing parent folders are made too, elsewhere only the folder itself. `served` are the paths of all folders of the
-    configuration. `local`: whether it lies on a local file system, by the latest `see_file_system`.
+    configuration. `take_up` makes the `trial` once, and again after the folder was away.
     """
 
     subfolders: Sequence[str] = ()
@@ -57,16 +59,23 @@ class Folder:
     def __init__(self, path: Path, *, company: str, below: Path, served: Container[Path] = ()) -> None:
         self.path = path
         self.company = company
-        self.id, self.changes, self.local = "", 0, False
+        self.id, self.changes = "", 0
         self._below = below
         self._served = served
-        self._tree = Tree(path)
+        self.trial = Trial(path)
+        self._tree = Tree(path, lambda: self.abilities)
         self._next_number: dict[tuple[Path, str], int] = {}
         self._taking_up = threading.Lock()
 
-    def see_file_system(self) -> None:
-        """See whether the folder lies on a local file system: another one may have been mounted."""
-        self.local = is_local(self.path)
+    @property
+    def abilities(self) -> Abilities:
+        """What can be done in the folder."""
+        return self.trial.abilities
+
+    @property
+    def local(self) -> bool:
+        """Whether the folder is on a disk of this computer."""
+        return self.abilities.local
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -91,6 +100,7 @@ class Folder:
                     self._take_up(journal)
                 except BaseException:
                     self._tree.give_up()
+                    self.trial.forget()  # another may be mounted there when it is back
                     raise
         except OSError as error:
             said, is_denied = explain(error, error.filename or self.path), isinstance(error, PermissionError)
@@ -149,6 +159,10 @@ class Folder:
         except PermissionError as error:
             why = f"{self.path} can't be listed: {explain(error, self.path)}"
             raise FolderUnavailable(why) from error
+        if self.trial.is_due(here):
+            if why := self.trial.make(here):
+                raise FolderUnavailable(f"{self.path}: {why}")
+            self._tree.give_up()  # what is open goes by what was presumed
         if marker is None:
             marker = Marker(secrets.token_hex(8), journal.id)
             try:
@@ -169,7 +183,7 @@ class Folder:
         Raises as `check_ownership` does.
         """
         try:
-            here = Directory.open(self.path)
+            here = Directory.open(self.path, self.abilities)
         except (FileNotFoundError, NotADirectoryError):
             if self._is_known(journal):
                 raise FolderUnavailable(
@@ -257,7 +271,7 @@ class Folder:
             within = Directory.open(missing.parent)
             clear_drafts(within)
             make_folder(within / missing.name)
-        return Directory.open(self.path)
+        return Directory.open(self.path, self.abilities)
 
     def _missing_folders(self) -> list[Path]:
         """This folder and its missing parents, the outermost first. Raises FolderUnavailable."""

@@ -8,16 +8,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from support.sharing import SHARE
 from support.stepping import RULES, Life
 
 from filedrop.alerts.teller import Teller
 from filedrop.daemon.daemon import Daemon
+from filedrop.files import trial
 from filedrop.files.patience import within
 from filedrop.process.lock import locked_state
 from filedrop.status.folders import FolderSurvey
 from filedrop.status.page_file import _PageFile
 from filedrop.status.status_file import NAME, StatusFile
-from filedrop.storage import folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +91,7 @@ def test_no_thread_to_look_for_hold(
     make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch, without_threads: Without
 ) -> None:
     """On a network share, a document whose sender had no thread to look for HOLD was never posted: no doubt."""
-    monkeypatch.setattr(folder, "is_local", lambda _: False)
+    monkeypatch.setattr(trial, "file_system", lambda _: SHARE)
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
     life = Life(world, clock)
     life.go_on(10)

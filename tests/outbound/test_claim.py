@@ -15,6 +15,7 @@ from support.bench import CONTENT
 from support.documents import BUYER, SELLER, invoice
 from support.notes import whole
 from support.rights import as_anyone, opens_unreadable
+from support.sharing import copied, on_a_share
 from support.stepping import under_way
 from support.systems import writers_unknown
 
@@ -78,14 +79,14 @@ def test_its_writer_has_closed_it(bench: Bench) -> None:
     """A file whose writer has closed it is claimed at the first look, also on a share."""
     bench.put("here.xml")
     assert bench.claimed("here.xml").can_be_posted
-    bench.desk.folder.local = False
+    on_a_share(bench.desk.folder)
     bench.put("there.xml", invoice("2"))
     assert bench.claimed("there.xml").can_be_posted
 
 
 def test_on_a_share(bench: Bench) -> None:
     """Where files lie on a server, they settle for ten seconds at least, by our own clock."""
-    bench.desk.folder.local = False
+    on_a_share(bench.desk.folder)
     bench.put()
     assert bench.again_in() == 10.0
     bench.clock.pass_on(10.1)
@@ -126,6 +127,36 @@ def test_a_file_that_took_its_place(bench: Bench) -> None:
     assert claim_of(bench, path.name, opened) is None
     assert bench.lying() == {"invoice.xml"}
     assert path.read_bytes() == invoice("2")
+
+
+@pytest.mark.parametrize("content", [CONTENT, b"<a>"], ids=["a document", "none"])
+def test_a_file_replaced_on_a_share(bench: Bench, content: bytes) -> None:
+    """What another computer puts in the place of a file that was just read is claimed, and not what was read."""
+    on_a_share(bench.desk.folder)
+    path = bench.put(content=content)
+    bench.life.report_closed(path.name)
+    newer = invoice("2")
+    file = _look_into(bench.desk, path.name, bench.opened(path))
+    if file is None:  # half a document
+        bench.clock.pass_on(3600)
+        file = _look_into(bench.desk, path.name, bench.opened(path))
+    assert file
+    bench.put(content=newer)
+    with contextlib.closing(file):
+        assert _claim(bench.desk, file, is_known=False) is None
+    assert bench.lying() == {"invoice.xml"}
+    assert bench.claimed().document.sha256 == hashlib.sha256(newer).hexdigest()
+    assert (bench.outbound / "sending" / "invoice.xml").read_bytes() == newer
+
+
+def test_where_a_link_has_another_inode(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document is claimed on mergerfs and sshfs, where the second name of a file looks like another file."""
+    on_a_share(bench.desk.folder)
+    monkeypatch.setattr("filedrop.files.system.link", copied)
+    bench.put()
+    claimed = bench.claimed()
+    assert claimed.can_be_posted
+    assert bench.lying() == {"sending/invoice.xml"}
 
 
 def test_written_while_it_is_read(bench: Bench) -> None:

@@ -13,13 +13,13 @@ from support.bench import CONTENT, lay, row
 from support.documents import SELLER, invoice
 from support.drops import IDENTITY, accepted, drop, posted
 from support.rights import as_anyone
+from support.sharing import on_a_share
 from support.stepping import Life, under_way
 from support.systems import modes
 from support.unwritable import refuse_writes
 
 from filedrop.errors import JournalError
 from filedrop.files import FileStamp
-from filedrop.files.disk import is_local
 from filedrop.journal import Waiver
 from filedrop.model.document import Document, Need, State
 from filedrop.outbound.notes import write_notes
@@ -82,13 +82,13 @@ def test_when_it_is_made(bench: Bench) -> None:
     left_over(bench)
     assert compared.next - bench.clock.steady() == pytest.approx(RESCAN, abs=1)
     bench.clock.pass_on(RESCAN - 2)
-    bench.desk.folder.local = before = not is_local(bench.outbound)
+    on_a_share(bench.desk.folder)
     compared.step(comes_first=False)
-    assert bench.desk.folder.local is before
+    assert not bench.desk.folder.local
     assert not bench.life.journal.documents.lying_in(bench.desk.folder.id, "sending")
     compared.step(comes_first=True)
     assert only(bench).dropped_as == "invoice.xml"
-    assert bench.desk.folder.local is is_local(bench.outbound)
+    assert bench.desk.folder.local
     assert compared.next == bench.clock.steady() + RESCAN
     assert not compared.is_under_way
 

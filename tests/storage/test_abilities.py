@@ -1,0 +1,139 @@
+"""What is found out about a folder's file system before the folder is used, and what is refused."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.sharing import ABILITIES, SHARE, copied
+
+from filedrop import files
+from filedrop.errors import FolderUnavailable
+from filedrop.files import Directory, disk, system, trial
+from filedrop.journal import Journal
+from filedrop.storage.folders import OutboundFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows renames without replacing on each file system")
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """All folders are on a share."""
+    monkeypatch.setattr(trial, "file_system", lambda _: SHARE)
+    return monkeypatch
+
+
+def refused(code: int) -> Callable[..., None]:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return refuse
+
+
+def test_a_disk_of_this_computer(tmp_path: Path) -> None:
+    """On a local disk, files are moved by exclusive renames and keep their inodes; the trial leaves nothing behind."""
+    before = time.monotonic()
+    found = files.try_folder(Directory.open(tmp_path))
+    took = time.monotonic() - before
+    assert (found.local, found.renames, found.inodes, found.refusal) == (True, True, True, "")
+    assert found.kind == disk.file_system(tmp_path).kind
+    assert not list(tmp_path.iterdir())
+    assert took < 1.0  # 1 ms, on a busy machine more
+
+
+@posix
+@pytest.mark.usefixtures("shared")
+def test_a_share(tmp_path: Path) -> None:
+    """On a share, no rename counts as exclusive and no inode as stable, whatever a trial with one computer shows."""
+    assert files.try_folder(Directory.open(tmp_path)) == ABILITIES
+
+
+@posix
+@pytest.mark.parametrize("code", [errno.EIO, errno.EPERM, errno.ENOTSUP])
+def test_neither_links_nor_renames(tmp_path: Path, shared: pytest.MonkeyPatch, code: int) -> None:
+    """A folder where a file could replace another is refused in a sentence before anything in it is touched."""
+    shared.setattr(os, "link", refused(code))
+    folder = OutboundFolder(tmp_path / "outbound", company="acme", below=tmp_path, patterns=["*.xml"])
+    folder.path.mkdir()
+    (folder.path / "a.xml").touch()
+    with (
+        closing(Journal.at(tmp_path / "journal.sqlite")) as journal,
+        pytest.raises(FolderUnavailable, match=r"exclusive rename.*: use"),
+    ):
+        folder.take_up(journal)
+    assert [path.name for path in folder.path.iterdir()] == ["a.xml"]
+
+
+@posix
+def test_a_disk_without_exclusive_renames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local file system that can't rename without replacing is served by links."""
+    monkeypatch.setattr(system, "_renameat2", None)
+    found = files.try_folder(Directory.open(tmp_path))
+    assert (found.renames, found.links, found.refusal) == (False, True, "")
+
+
+def test_a_folder_that_takes_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no file can be made now, the first file that is to be made reports it, and not the trial."""
+    monkeypatch.setattr(trial, "create_temporary", refused(errno.ENOSPC))
+    folder = OutboundFolder(tmp_path / "outbound", company="acme", below=tmp_path, patterns=["*.xml"])
+    with closing(Journal.at(tmp_path / "journal.sqlite")) as journal:
+        folder.take_up(journal)
+        monkeypatch.undo()
+        folder.take_up(journal)
+    assert folder.abilities.renames
+
+
+@posix
+@pytest.mark.parametrize("link", [copied, system.link] if sys.platform != "win32" else [])
+def test_a_move_that_was_cut_off(tmp_path: Path, link: Callable[..., None]) -> None:
+    """A file whose second name looks like another file is still that file: it gets no second document `-2`."""
+    here = Directory.open(tmp_path, ABILITIES)
+    moving = here.moving("a.xml")
+    moving.path.write_bytes(b"<a/>")
+    link(moving, here / "a.xml")
+    files.finish_move(moving, iter(["a.xml", "a-2.xml"]))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.xml"]
+
+
+@posix
+def test_another_file_took_the_name(tmp_path: Path) -> None:
+    """A file that was on its way gets the next name where another file has its own: no content is lost."""
+    here = Directory.open(tmp_path, ABILITIES)
+    moving = here.moving("a.xml")
+    moving.path.write_bytes(b"<a/>")
+    (tmp_path / "a.xml").write_bytes(b"<b/>")
+    files.finish_move(moving, iter(["a.xml", "a-2.xml"]))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.xml": b"<b/>", "a-2.xml": b"<a/>"}
+
+
+@posix
+@pytest.mark.parametrize("codes", [(errno.EIO,), (errno.EIO, errno.EIO)], ids=["once", "twice"])
+def test_no_hidden_name_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codes: tuple[int, ...]) -> None:
+    """A file whose move fails has its former name again, where everybody sees it."""
+    failures, link = list(codes), system.link
+    monkeypatch.setattr(system, "link", lambda *names: refused(failures.pop())() if failures else link(*names))
+    here = Directory.open(tmp_path, ABILITIES)
+    (tmp_path / "a.xml").write_bytes(b"<a/>")
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        files.place(here / "a.xml", here / "b.xml")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.xml"]
+
+
+@posix
+def test_names_that_nobody_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That there are no names left for files is believed of a disk of this computer alone."""
+    counts = list(os.statvfs(tmp_path))
+    counts[5], counts[7] = 10**9, 0
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result(counts))
+    assert "no names left" in disk.shortage(tmp_path)
+    monkeypatch.setattr(disk, "file_system", lambda _: SHARE)
+    assert disk.shortage(tmp_path) == ""
