@@ -204,7 +204,7 @@ def _finds_tests(words: list[str]) -> bool:
 @pytest.mark.parametrize("line", TYPED_BY_CONTRIBUTORS)
 def test_what_contributors_type(line: str) -> None:
     """Each command that contributors are shown is one that .ci/run runs, or finds its tests, benchmarks or modules."""
-    command = re.sub(r"^FILEDROP_\w+=\w+ ", "", line)
+    command = re.sub(r"""^(FILEDROP_\w+=(\w+|"[^"]*") )+""", "", line)
     program, *words = shlex.split(command.replace(" -n 6", ""))
     if program == ".venv/bin/pytest" and "tests" in line.partition("pytest")[2]:
         assert _finds_tests(words)

@@ -1,0 +1,95 @@
+"""What filedrop promises, on each file system that shares are made of: there, or refused in a sentence beforehand.
+
+    FILEDROP_SHARES="smb nfs-3" FILEDROP_MISFORTUNES="held replaced" .venv/bin/pytest tests/shares
+
+tries these file systems, with these misfortunes or all. Without the first, a sample tries two of them, and
+FILEDROP_MATRIX=full all.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from support import guest
+from support.documents import invoice
+from support.drive import MISFORTUNES, Drive
+from support.kernel_shares import KERNEL_KINDS
+from support.matrix import draw_seed, is_full
+from support.shares import mounted
+from support.user_shares import USER_KINDS
+from support.world import World
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.matrix import Sample
+    from support.shares import Kind
+
+WANTED = os.environ.get("FILEDROP_SHARES", "").split()
+CHOSEN = os.environ.get("FILEDROP_MISFORTUNES", "").split()
+KINDS = USER_KINDS | KERNEL_KINDS
+CASES = [[name] for name in WANTED or (KINDS if is_full() else ())] or [["bindfs", "gocryptfs"]]
+IN_GUEST = 3000.0  # seconds for a file system in the guest, whose processors are emulated
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * IN_GUEST if WANTED or is_full() else 300)]
+
+
+@pytest.mark.parametrize("names", CASES, ids=" ".join)
+def test_share(names: list[str], tmp_path: Path, sample: Sample) -> None:
+    """Each document is sent once, and each message received once, whatever happens to the share."""
+    misfortunes = CHOSEN or sample(list(MISFORTUNES), len(MISFORTUNES) if WANTED else 2)
+    for name in names:
+        base = tmp_path / name
+        base.mkdir()
+        if name in KERNEL_KINDS and guest.INSIDE not in os.environ:
+            drive_in_guest(name, base)
+        elif missing := KINDS[name].missing():
+            pytest.skip(f"NOT TRIED ON {name.upper()}: {missing}")
+        else:
+            drive(KINDS[name], base, misfortunes)
+
+
+def drive_in_guest(name: str, base: Path) -> None:
+    """Run this test in a guest, for this file system alone."""
+    if missing := guest.missing():
+        pytest.skip(f"NOT TRIED ON {name.upper()}: {missing}")
+    settings = {"FILEDROP_SHARES": name, "FILEDROP_MISFORTUNES": " ".join(CHOSEN)}
+    done = guest.run_tests(base, "tests/shares/test_shares.py", settings=settings, seconds=IN_GUEST)
+    assert done.returncode == 0, done.stdout
+
+
+def drive(kind: Kind, base: Path, misfortunes: list[str]) -> None:
+    """Drive filedrop on this file system, with these misfortunes. AssertionError: what went wrong."""
+    keys = {"inbound": {"attachments": "beside"}, "outbound": {"rescan": "2s"}}
+    with ExitStack() as stack:
+        share = stack.enter_context(mounted(kind, base))
+        world = stack.enter_context(World(base, **keys))
+        if kind.refused:
+            refuse(world, kind.refused)
+            return
+        drive = stack.enter_context(Drive(world, share, draw_seed()))
+        for misfortune in misfortunes:
+            if not drive.found:  # else the next would only meet it again
+                drive.meet(misfortune)
+        problems = drive.problems()
+    assert not problems, "\n".join(problems)
+
+
+def refuse(world: World, because: str) -> None:
+    """Assert that `check` and `run` refuse the folder for this reason, before anything is claimed."""
+    done = world.filedrop("check")
+    said = " ".join(done.stdout.split())
+    assert done.returncode
+    assert because in said, said
+    content = invoice()
+    with world.daemon():
+        world.put(world.outbound / "invoice.xml", content)
+        world.until(lambda: because in (world.base / "daemon.log").read_text(), what="run refuses it")
+        world.until(lambda: because in " ".join(world.filedrop("status").stdout.split()), what="status shows it")
+        time.sleep(12)  # a document of a share would be claimed by now
+    assert [path.name for path in world.outbound.rglob("*")] == ["invoice.xml"]
+    assert (world.outbound / "invoice.xml").read_bytes() == content
+    assert not world.sandbox.store.sent("acme")
