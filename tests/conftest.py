@@ -39,6 +39,9 @@ ON_DISK = (
     "packaging", "test_benchmarks.py",  # gigabytes
 )  # fmt: skip
 
+# The tests that wait for half a minute, for what has such a limit.
+LONG = ("hosts/test_taking_over.py", "hosts/test_sharing.py", "alerts/test_addresses.py", "faults/test_power_cuts.py")
+
 # Else each of a thousand processes compiles filedrop once more, and each of pytest's the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -164,6 +167,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         drawn = set(matrix.draw_cases(items))
         config.hook.pytest_deselected(items=[item for item in items if item not in drawn])
         items[:] = [item for item in items if item in drawn]
+    items[:] = _long_first(items)
+
+
+def _long_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The long tests before the others, or all processes wait for the last of them in the end.
+
+    Each process of xdist begins with a part of the list of its own, so each part gets some of them.
+    """
+    long = [item for item in items if item.path.relative_to(TESTS).as_posix().startswith(LONG)]
+    short = [item for item in items if not item.path.relative_to(TESTS).as_posix().startswith(LONG)]
+    parts = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    edges = [len(short) * part // parts for part in range(parts + 1)]
+    return [item for part in range(parts) for item in (*long[part::parts], *short[edges[part] : edges[part + 1]])]
 
 
 def pytest_collection_finish() -> None:

@@ -31,7 +31,7 @@ from filedrop.model import question
 from filedrop.model.document import State
 from filedrop.model.report import LISTED
 from filedrop.process.lock import locked_state
-from filedrop.status import daemon_file
+from filedrop.status import daemon_file, folders
 from filedrop.status.folders import LONGEST
 from filedrop.status.model import NO_REPORT
 from filedrop.status.reasons import Left
@@ -362,8 +362,8 @@ def test_lists_are_cut_aloud(filedrop: Filedrop, world: World) -> None:
 def test_several_folders(filedrop: Filedrop, make_world: Callable[..., World], tmp_path: Path) -> None:
     """Of a company with several outbound folders, it is said in which one something lies."""
     second = tmp_path / "root" / "second"
-    folders = f"[{tmp_path / 'root' / 'acme' / 'outbound'}, {second}]"
-    world = make_world(companies={"acme": f'{{participants: ["{SELLER}"], outbound: {folders}}}'})
+    both = f"[{tmp_path / 'root' / 'acme' / 'outbound'}, {second}]"
+    world = make_world(companies={"acme": f'{{participants: ["{SELLER}"], outbound: {both}}}'})
     second.mkdir()
     world.put(second / "nobody.xml", invoice("1", receiver=None))
     world.run_once()
@@ -501,12 +501,13 @@ def test_names_drive_no_terminal(filedrop: Filedrop, world: World) -> None:
     assert "failed: \\x1b[31mred\\nacme: forged.xml" in told
 
 
-def test_a_folder_that_hangs(process: Filedrop, world: World) -> None:
+def test_a_folder_that_hangs(filedrop: Filedrop, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that doesn't answer is reported as such, and nothing waits for it."""
+    monkeypatch.setattr(folders, "PATIENCE", 1.0)
     world.run_once()
     (world.inbound / "received.xml").write_bytes(order())
     with foreign(world.outbound, "fuse", answers=False):
-        done = process("status", "--json")
+        done = filedrop("status", "--json")
     status = json.loads(done.stdout)
     outbound, inbound = status["companies"]["acme"]["folders"]
     assert (outbound["available"], inbound["available"]) == (False, True)

@@ -14,6 +14,8 @@ from support.documents import BUYER, SELLER, invoice
 from support.systems import hang_up
 from support.world import PASSWORD, World
 
+from filedrop.config import account, agreement
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -191,8 +193,10 @@ def test_password_file_of_one_account(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["password_file", "ca_file"])
-def test_file_of_one_account_on_a_share_that_hangs(tmp_path: Path, key: str) -> None:
+def test_file_of_one_account_on_a_share_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     """A start doesn't wait for a password or a ca_file on a share that doesn't answer: only their account does."""
+    for asks in (account, agreement):
+        monkeypatch.setattr(asks, "PATIENCE", 0.5)
     (tmp_path / "buyers").write_text(PASSWORD)
     keys = {"password_file": tmp_path / "buyers"} | {key: tmp_path / "hangs" / "file"}
     written = ", ".join(f"{name}: '{path}'" for name, path in keys.items())

@@ -15,6 +15,8 @@ from support.documents import BUYER, SELLER, invoice, order
 from support.matrix import quick
 from support.world import World
 
+from filedrop.config import agreement
+from filedrop.identify import mapping, table
 from filedrop.journal import JOURNAL
 from filedrop.status.status_file import StatusFile
 
@@ -142,7 +144,9 @@ class Tabled(Ruled):
 
 
 @pytest.fixture
-def tabled(tmp_path: Path) -> Iterator[Tabled]:
+def tabled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tabled]:
+    for asks in (agreement, mapping, table):
+        monkeypatch.setattr(asks, "PATIENCE", 0.5)
     with Tabled(tmp_path) as world, world.share:
         yield world
 

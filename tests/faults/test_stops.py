@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING
 from support.documents import invoice
 from support.faults import Slow
 
+from filedrop.daemon import daemon
 from filedrop.journal import JOURNAL
 from filedrop.model.document import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pytest
     from support.world import World
 
 
-def test_a_stop_while_a_document_is_about_to_be_posted(world: World) -> None:
+def test_a_stop_while_a_document_is_about_to_be_posted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes too late to be posted waits, and is posted after the next start; it isn't in doubt."""
+    monkeypatch.setattr(daemon, "LAST_WORDS", 0.5)  # no request is on the wire
     with world.service() as service, closing(sqlite3.connect(world.state / JOURNAL, isolation_level=None)) as another:
         (pipeline,) = service.accounts[0].pipelines
         world.until(service.is_done)

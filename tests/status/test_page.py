@@ -16,7 +16,7 @@ from support.status import text_of
 from filedrop.daemon.daemon import Daemon
 from filedrop.files.patience import within
 from filedrop.process.lock import locked_state
-from filedrop.status import page_file
+from filedrop.status import folders, page_file
 from filedrop.status.matters import Key
 from filedrop.status.status_file import StatusFile
 from filedrop.status.survey import DaemonPart, Survey
@@ -87,8 +87,8 @@ def test_a_company_sees_its_own_alone(make_world: Callable[..., World]) -> None:
 def test_no_folder_is_made_for_a_page(make_world: Callable[..., World], tmp_path: Path) -> None:
     """A company whose folders lie elsewhere has a page where somebody has made its folder, and only there."""
     elsewhere = tmp_path / "elsewhere"
-    folders = f"outbound: {elsewhere / 'out'}, inbound: {elsewhere / 'in'}"
-    world = make_world(companies={"globex": f"{{participants: [], {folders}}}"})
+    keys = f"outbound: {elsewhere / 'out'}, inbound: {elsewhere / 'in'}"
+    world = make_world(companies={"globex": f"{{participants: [], {keys}}}"})
     for name in ("out", "in"):
         (elsewhere / name).mkdir(parents=True)
     report(world)
@@ -104,8 +104,8 @@ def test_a_folder_for_documents_has_no_page(make_world: Callable[..., World], tm
     inbound = tmp_path / "root" / "globex"
     outbound = tmp_path / "out"
     outbound.mkdir()
-    folders = f"outbound: {outbound}, inbound: {inbound}"
-    world = make_world(companies={"globex": f'{{participants: ["0192:123456785"], {folders}}}'})
+    keys = f"outbound: {outbound}, inbound: {inbound}"
+    world = make_world(companies={"globex": f'{{participants: ["0192:123456785"], {keys}}}'})
     report(world)
     assert (inbound / ".filedrop").exists()
     assert not (inbound / "STATUS.html").exists()
@@ -145,8 +145,8 @@ def test_a_company_that_is_a_link(make_world: Callable[..., World], tmp_path: Pa
     out.mkdir()
     victim = tmp_path / "victim"
     victim.mkdir()
-    folders = f"outbound: {out}, inbound: {tmp_path / 'in'}"
-    world = make_world(companies={"globex": f"{{participants: [], {folders}}}"})
+    keys = f"outbound: {out}, inbound: {tmp_path / 'in'}"
+    world = make_world(companies={"globex": f"{{participants: [], {keys}}}"})
     (tmp_path / "in").mkdir()
     (world.root / "globex").symlink_to(victim)
     report(world)
@@ -154,8 +154,10 @@ def test_a_company_that_is_a_link(make_world: Callable[..., World], tmp_path: Pa
     assert (world.root / "STATUS.html").exists()
 
 
-def test_a_folder_that_hangs(make_world: Callable[..., World]) -> None:
+def test_a_folder_that_hangs(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> None:
     """While a company's folder doesn't answer, the page in the root says so, and the others have theirs."""
+    monkeypatch.setattr(folders, "PATIENCE", 1.0)
+    monkeypatch.setattr(page_file, "PATIENCE", 1.0)
     world = make_world(companies={"globex": "{participants: []}"})
     world.run_once()
     with foreign(world.root / "globex", "fuse", answers=False), locked_state(world.state) as journal:
