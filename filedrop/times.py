@@ -6,11 +6,22 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
+_DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:Z|[+-]\d\d:\d\d|T.*)?|(\d{4})(\d\d)(\d\d)(?:\d.*)?", re.ASCII)
 _FINEST = timedelta(milliseconds=10)  # some databases store moments in steps of 1/300 s
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST = (datetime(1, 1, 2, tzinfo=UTC) - _BEGIN).total_seconds()  # a day less: some time zones are behind UTC,
 _LATEST = (datetime(9999, 12, 30, tzinfo=UTC) - _BEGIN).total_seconds()  # and some before it
 _COARSER = {0: timedelta(days=1), 2: timedelta(hours=1), 4: timedelta(minutes=1)}  # by number of digits in the time
+
+
+def calendar_day(written: str) -> str:
+    """The day of a date in a document, as `2026-11-20`; the text as it is written where it isn't a date.
+
+    XML Schema allows an offset behind a date (`2026-11-20+01:00`, `2026-11-20Z`): the same day. A time behind it is
+    left out. UN/CEFACT writes `20261120`, with or without a time.
+    """
+    found = _DAY.fullmatch(written)
+    return "-".join(filter(None, found.groups())) if found else written
 
 
 def backoff(attempts: int, first: timedelta, longest: timedelta) -> timedelta:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filedrop.times import from_seconds, local, moment, same_moment
+from filedrop.times import calendar_day, from_seconds, local, moment, same_moment
 
 NOON = "2026-11-20T12:00:05.778+00:00"
 
@@ -91,3 +91,19 @@ def test_a_moment_held_in_seconds(seconds: float) -> None:
 def test_a_moment_without_an_offset_is_none() -> None:
     """It isn't looked for in the calendar of this computer, which may not go back as far."""
     assert moment("0001-01-01T00:00:00") is None
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["2026-11-20", "2026-11-20+01:00", "2026-11-20-11:00", "2026-11-20Z", "2026-11-20T23:30:00+01:00", "20261120",
+     "202611201000", "20261120100000"],
+)  # fmt: skip
+def test_a_day_however_it_is_written(written: str) -> None:
+    """A date with an offset, with a time or without hyphens is the day that it states."""
+    assert calendar_day(written) == "2026-11-20"
+
+
+@pytest.mark.parametrize("written", ["", "20.11.2026", "2026-11", "2026-11-20x", "261120", "2026-1-1", "soon"])
+def test_what_is_no_day(written: str) -> None:
+    """What isn't a date stays as it is written."""
+    assert calendar_day(written) == written

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.identify import codelist, participants
 from filedrop.model.document import same_participant, without_scheme
+from filedrop.times import calendar_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -227,7 +228,7 @@ def content(root: str, values: Sequence[Value]) -> Content:
         "document_id": _made(whole, values, f"/{local}/{facts.customization}", unknown),
         "process_id": _made(without_scheme(process), values, f"/{local}/{facts.process}"),
     }
-    stated = (number or None, _day(issue_date) or None, type_code or None)
+    stated = (number or None, calendar_day(issue_date) or None, type_code or None)
     names = {
         role: name
         for role, place in (("sender", roles.sender), ("receiver", roles.receiver))
@@ -336,11 +337,6 @@ def document_id(namespace: str, local: str, customization: str, version: str) ->
     elif namespace.startswith(_UBL):
         version = version or "2.1"
     return f"{document}::{version}" if version else None
-
-
-def _day(text: str) -> str:
-    """A date as ISO 8601 writes it: CII writes `20261120`, with or without a time behind it."""
-    return f"{text[:4]}-{text[4:6]}-{text[6:8]}" if text[:8].isdecimal() and len(text) >= len("20261120") else text
 
 
 def _facts(namespace: str, local: str) -> Facts:

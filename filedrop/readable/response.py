@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from filedrop.model.response import LEVEL_STATUS, is_status
 from filedrop.model.siren import siren
 from filedrop.readable.tree import NotReadable, tree
-from filedrop.readable.values import day
 from filedrop.readable.words import meaning
+from filedrop.times import calendar_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,7 +69,7 @@ def answers_in(file: BinaryIO) -> list[Answer]:
 def _answers(root: _Element) -> Iterator[Answer]:
     if str(root.tag).endswith("}OrderResponse"):
         for order in root.findall("{*}OrderReference")[:1]:
-            number, issued = _text(order, "{*}ID"), _text(order, "{*}IssueDate")
+            number, issued = _text(order, "{*}ID"), calendar_day(_text(order, "{*}IssueDate"))
             reason = _joined([*_texts(root, "{*}Note"), *_reasons_of_order_lines(root)])
             yield Answer(number, _text(root, "{*}OrderResponseCode"), "response", reason, _ORDER, issued)
     words = LEVEL_STATUS if ":mls:" in _text(root, "{*}CustomizationID") else "response"
@@ -78,7 +78,7 @@ def _answers(root: _Element) -> Iterator[Answer]:
         reason = _joined([*_reasons(answer.findall("{*}Response")), *_reasons_of_lines(answer)])
         for reference in answer.findall("{*}DocumentReference")[:MOST]:
             number, type_code = _text(reference, "{*}ID"), _text(reference, "{*}DocumentTypeCode")
-            yield Answer(number, code, words, reason, type_code, _text(reference, "{*}IssueDate"))
+            yield Answer(number, code, words, reason, type_code, calendar_day(_text(reference, "{*}IssueDate")))
 
 
 def _statuses(root: _Element) -> Iterator[Answer]:
@@ -97,7 +97,7 @@ def _statuses(root: _Element) -> Iterator[Answer]:
             words="process_condition",
             reason=_joined(text for reason in reasons for text in _reasons_of_status(reason)),
             type_code=_text(invoice, "{*}TypeCode"),
-            issue_date=day(_text(invoice, "{*}FormattedIssueDateTime/{*}DateTimeString")[: len("20261120")], "102"),
+            issue_date=calendar_day(_text(invoice, "{*}FormattedIssueDateTime/{*}DateTimeString")),
             seller=_siren(invoice.findall("{*}IssuerTradeParty")),
             buyer=_siren(buyers),
         )

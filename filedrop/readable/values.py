@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from filedrop.readable.words import Words, clean
+from filedrop.times import calendar_day
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -59,6 +60,8 @@ def written(element: _Element, place: _Element, said: Words, currency: str) -> s
 def _in_words(text: str, name: str, element: _Element, place: _Element, said: Words) -> str:
     if name in ("DateTimeString", "DateString"):
         return day(text, element.get("format", "102"))
+    if name.endswith("Date"):
+        return calendar_day(text)
     if code_list := place.get("list"):
         return said.code(code_list, text)
     if name.endswith(("Indicator", "IndicatorString")):
