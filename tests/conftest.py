@@ -82,7 +82,7 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["as documented", "as in the field", "in a namespace"])
+@pytest.fixture(params=matrix.quick(["as documented", "as in the field", "in a namespace"], 2))
 def either_world(make_world: Callable[..., World], request: pytest.FixtureRequest) -> World:
     """A world whose access point follows the interface document, one whose follows the field notes, and a third."""
     from filedrop.sandbox import NAMESPACED  # noqa: PLC0415 - as above

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice
 from support.faults import Exchange, answered, exactly, instead, reset_before
+from support.matrix import quick
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,7 +143,9 @@ def silent(exchange: Exchange) -> None:
 
 @pytest.mark.parametrize(
     "trouble",
-    [instead(404), instead(500), instead(400, "no"), instead(200), instead(200, "<html/>"), reset_before, silent],
+    quick(
+        [instead(404), instead(500), instead(400, "no"), instead(200), instead(200, "<html/>"), reset_before, silent], 3
+    ),
     ids=["missing", "broken", "malformed", "empty", "a page", "reset", "silent"],
 )
 def test_a_directory_that_knows_nothing(make_world: Callable[..., World], trouble: Callable[[Exchange], None]) -> None:

@@ -392,6 +392,7 @@ def test_never_again_once_it_may_have_arrived(make_world: Callable[..., World], 
     assert seen.read_text() == "x"
 
 
+@pytest.mark.slow
 def test_a_company_with_slow_validation(make_world: Callable[..., World], tmp_path: Path) -> None:
     """However slowly one company's documents are validated, another's is sent at once; files open stay bounded."""
     go = str(tmp_path / "go")

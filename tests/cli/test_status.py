@@ -635,7 +635,7 @@ def test_much_to_tell(filedrop: Filedrop, world: World) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no modes")
-@pytest.mark.parametrize("key", NO_REPORT)
+@pytest.mark.parametrize("key", quick(NO_REPORT, 4))
 def test_a_value_that_nobody_would_write(filedrop: Filedrop, world: World, key: str) -> None:
     """A status.json in which somebody else has changed a value ends no command without a sentence."""
     filedrop("run", "--once")

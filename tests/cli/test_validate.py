@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli.conftest import COMMAND, PROJECT
 from support.documents import invoice
+from support.matrix import quick
 from support.rules import OWN_LIST, own_rules
 
 if TYPE_CHECKING:
@@ -66,11 +67,13 @@ def test_mistakes_in_the_rules(world: World, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("released", "result", "says"),
-    [
-        ("2026-05-18", "", "has the rules of 2026-05-18"),
-        ("2010-05-18", "warning", "newer ones were due in November 2010"),
-        ("2999-05-18", "ok", "the next are due in November 2999"),
-    ],
+    quick(
+        [
+            ("2026-05-18", "", "has the rules of 2026-05-18"),
+            ("2010-05-18", "warning", "newer ones were due in November 2010"),
+            ("2999-05-18", "ok", "the next are due in November 2999"),
+        ]
+    ),
 )
 def test_check_says_how_old_they_are(
     make_world: Callable[..., World], tmp_path: Path, released: str, result: str, says: str

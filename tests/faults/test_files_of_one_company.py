@@ -11,6 +11,7 @@ import trustme
 from support.commands import ask
 from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice
+from support.matrix import quick
 from support.systems import hang_up
 from support.world import PASSWORD, World
 
@@ -61,7 +62,7 @@ def test_table_at_a_start(tabled: World, content: str | None) -> None:
     assert world.sidecar("T-7.xml")["receiver"] == BUYER
 
 
-@pytest.mark.parametrize("content", BROKEN.values(), ids=list(BROKEN))
+@pytest.mark.parametrize("content", quick(BROKEN.values()), ids=list(BROKEN))
 def test_table_of_a_single_run(tabled: World, content: str | None) -> None:
     """A single run sends the others, names what is left and why, and ends with 1, again and again."""
     world, table = tabled, tabled.base / "customers.csv"
@@ -164,7 +165,7 @@ def heard_of(world: World) -> str:
     return "; ".join(event["why"] for event in world.log() if event["event"] == "account.paused")
 
 
-@pytest.mark.parametrize("content", [None, "not a certificate"])
+@pytest.mark.parametrize("content", quick([None, "not a certificate"]))
 def test_ca_file_of_one_account(tmp_path: Path, content: str | None) -> None:
     """A ca_file that can't be used pauses its own account, which goes on when it can be used."""
     path = tmp_path / "ca.pem"
@@ -192,7 +193,7 @@ def test_password_file_of_one_account(tmp_path: Path) -> None:
         world.until(lambda: any((world.root / "globex/inbound").glob("*-Invoice-*.xml")))
 
 
-@pytest.mark.parametrize("key", ["password_file", "ca_file"])
+@pytest.mark.parametrize("key", quick(["password_file", "ca_file"]))
 def test_file_of_one_account_on_a_share_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     """A start doesn't wait for a password or a ca_file on a share that doesn't answer: only their account does."""
     for asks in (account, agreement):

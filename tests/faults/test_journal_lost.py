@@ -353,7 +353,7 @@ def deleted(world: World) -> None:
             folder.take_over(journal)
 
 
-@pytest.mark.parametrize("stage", [arrived, lost])
+@pytest.mark.parametrize("stage", quick([arrived, lost]))
 @EITHER_RULE
 def test_deleted_while_in_doubt(
     make_world: Callable[..., World], stage: Callable[[World], None], duplicates: str
@@ -416,6 +416,7 @@ def test_a_message_that_another_document_may_be(make_world: Callable[..., World]
     assert f"--sent {second}" in " ".join(note.split())
 
 
+@pytest.mark.slow
 def test_duplicates_are_known_before_the_first_post(make_world: Callable[..., World]) -> None:
     """With a new journal nothing is posted before each folder's sidecars have been read; and they are read once."""
     two = Two(make_world)
@@ -468,7 +469,7 @@ def test_an_older_copy_while_another_folder_hangs(make_world: Callable[..., Worl
     assert len(world.front.asked("POST /outbox")) == 1
 
 
-@pytest.mark.parametrize("damage", ["its beginning", "its middle", "its end", "all of it"])
+@pytest.mark.parametrize("damage", quick(["its beginning", "its middle", "its end", "all of it"], 2))
 def test_the_latest_records_are_lost(make_world: Callable[..., World], damage: str) -> None:
     """Where the newest part of the journal (-wal) is damaged, which SQLite takes for its end, it is an older copy."""
     world = make_world(outbound={"duplicates": "allow", "rescan": "100ms"})

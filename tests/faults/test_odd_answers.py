@@ -183,7 +183,7 @@ def test_something_else_for_a_document(world: World, other: str) -> None:
     world.invariants()
 
 
-@pytest.mark.parametrize("other", [other for other in OTHERS if other != "another document"])
+@pytest.mark.parametrize("other", quick([other for other in OTHERS if other != "another document"], 2))
 def test_something_else_for_a_document_of_no_kind(world: World, other: str) -> None:
     """Where the list doesn't say what kind of document it is, one that doesn't say so itself isn't believed."""
     world.front.always("GET /inbox", listed_without_ids)
@@ -294,7 +294,9 @@ def test_anothers_answer(make_world: Callable[..., World]) -> None:
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
 
 
-@pytest.mark.parametrize("announcement", [EARLY_HINTS, PROCESSING, EARLY_HINTS + CONTINUE], ids=["103", "102", "both"])
+@pytest.mark.parametrize(
+    "announcement", quick([EARLY_HINTS, PROCESSING, EARLY_HINTS + CONTINUE]), ids=["103", "102", "both"]
+)
 def test_announced_answers(world: World, announcement: bytes) -> None:
     """A server that announces each answer is heard as one that doesn't: each answer is its own question's."""
     world.front.always("", said(lambda answer: announcement + as_bytes(answer), then_cut=False))
@@ -451,7 +453,7 @@ def test_moments_in_two_forms_on_their_way(make_world: Callable[..., World]) -> 
     world.invariants()
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", quick([301, 302, 303, 307, 308], 2))
 def test_redirects(world: World, status: int) -> None:
     """No document, login or mark goes where a redirect points to; here everything arrives once, when it is over."""
     elsewhere = Front(world.sandbox.app, date=world.front.date)

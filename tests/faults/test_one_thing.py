@@ -138,7 +138,7 @@ def test_a_message_that_is_not_given_out(make_world: Callable[..., World], clock
 
 
 @pytest.mark.parametrize("status", quick([403, 404, 500]))
-@pytest.mark.parametrize("which", ["messages", "outbox", "inbox"])
+@pytest.mark.parametrize("which", quick(["messages", "outbox", "inbox"]))
 def test_a_list_that_is_not_given_out(make_world: Callable[..., World], clock: Clock, which: str, status: int) -> None:
     """Where one list is refused, though the login and the address are good, documents are sent all the same."""
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=100_000)

@@ -11,6 +11,7 @@ import pytest
 from support.documents import BUYER, invoice
 from support.drops import NOON, drop, posted
 from support.faults import cut_after, instead, reset_before
+from support.matrix import quick
 from support.plug import live, tapped
 from support.stepping import RULES, Life
 from support.world import World
@@ -72,7 +73,7 @@ def uploads(world: World) -> int:
     return len(world.front.asked("POST /outbox"))
 
 
-@pytest.mark.parametrize("hold", ["HOLD", "HOLD.txt", "hold.txt", "HOLD.txt.txt"])
+@pytest.mark.parametrize("hold", quick(["HOLD", "HOLD.txt", "hold.txt", "HOLD.txt.txt"], 2))
 def test_hold(watchful: World, hold: str) -> None:
     """While HOLD lies in outbound/, documents are claimed and none is posted; when it is gone, all go."""
     (watchful.outbound / hold).touch()
@@ -182,7 +183,7 @@ def test_moved_back_while_it_waits(watchful: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("fault", [cut_after, reset_before], ids=["arrived", "not arrived"])
-@pytest.mark.parametrize("duplicates", ["refuse", "allow"])
+@pytest.mark.parametrize("duplicates", quick(["refuse", "allow"]))
 def test_moved_back_while_it_is_in_doubt(make_world: Callable[..., World], fault: Fault, duplicates: str) -> None:
     """A file in doubt that is moved back to `outbound/` is looked for as before, and accepted once."""
     world = make_world(outbound={"rescan": "100ms", "doubt": "500ms", "duplicates": duplicates})
@@ -411,6 +412,7 @@ def test_another_filedrops_folder(watchful: World) -> None:
     assert world.accepted() == {"old.xml": 1, "new.xml": 1}
 
 
+@pytest.mark.slow
 def test_a_second_daemon(world: World) -> None:
     """A second daemon with the same state says that one runs already and ends with 2; the first one goes on."""
     world.drop("one.xml", invoice("1"))

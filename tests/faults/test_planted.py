@@ -220,7 +220,7 @@ def test_a_name_that_somebody_else_has(world: World, fjord: Path) -> None:
         goes(world, fjord, "fjord.xml")
 
 
-@pytest.mark.parametrize("planted", ["folder", "link"])
+@pytest.mark.parametrize("planted", quick(["folder", "link"]))
 def test_a_note_that_can_not_be_written(make_world: Callable[..., World], planted: str) -> None:
     """Where a folder, or a link, is called as a document's note in sending/, the others get theirs, and all go on."""
     clock = Clock()

@@ -75,6 +75,7 @@ def test_an_expression_that_would_have_run_away(tmp_path: Path) -> None:
         assert world.sidecar(name)["receiver"] == BUYER
 
 
+@pytest.mark.slow
 def test_an_expression_that_needn_t_be_asked(tmp_path: Path) -> None:
     """Whom a rule isn't for, or leaves nothing to tell, it can't hold up, whatever its `file` and the name."""
     earlier = "mapping: [{receiver: {xpath: //Note}}, {file: '((a|aa)+)b', receiver: '0192:2'}]"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 from support.faults import answered, cut_after, instead
+from support.matrix import quick
 from support.stepping import RULES, Clock, Life
 from support.unwritable import refuse_writes
 
@@ -31,7 +32,7 @@ def location_only(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("status", [answered, instead(404)], ids=["status told", "status not told"])
-@pytest.mark.parametrize("afterwards", [answered, location_only, cut_after])
+@pytest.mark.parametrize("afterwards", quick([answered, location_only, cut_after]))
 def test_numbers_told_alone(slow_world: World, status: Fault, afterwards: Fault) -> None:
     """A document whose message gave its number alone doesn't own that number for ever: the next is accepted once."""
     world = slow_world
@@ -82,7 +83,7 @@ def test_two_documents_of_one_number(make_world: Callable[..., World]) -> None:
 
 
 @pytest.mark.parametrize("duplicates", ["allow", "refuse"])
-@pytest.mark.parametrize("answer", [answered, location_only])
+@pytest.mark.parametrize("answer", quick([answered, location_only]))
 def test_a_file_that_comes_back(make_world: Callable[..., World], duplicates: str, answer: Fault) -> None:
     """A file that is moved out of sent/ and back is its document's, also where its number was another's before."""
     clock = Clock()

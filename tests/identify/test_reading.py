@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.disguise import ENCODINGS, disguised
 from support.documents import BUYER, INVOICE_ID, SELLER, credit_note, envelope, invoice, order
-from support.matrix import is_full
+from support.matrix import is_full, quick
 from support.notes import whole
 
 from filedrop.errors import DocumentError
@@ -304,7 +304,7 @@ class Endless(io.RawIOBase):
 
 @pytest.mark.parametrize(
     ("middle", "megabytes"),
-    [(b"QUJD" * 16384, 12), (b"QUJD\r\n" * 10000, 12), (b"&amp;" * 13000, 12), (b"<b c='d'>e</b>" * 4000, 5)],
+    quick([(b"QUJD" * 16384, 12), (b"QUJD\r\n" * 10000, 12), (b"&amp;" * 13000, 12), (b"<b c='d'>e</b>" * 4000, 5)]),
     ids=["one text", "lines", "references", "elements"],
 )
 def test_memory(middle: bytes, megabytes: int) -> None:

@@ -99,6 +99,7 @@ def send(world: World, number: str) -> None:
     assert world.places()[f"{number}.xml"].startswith("archive"), world.places()
 
 
+@pytest.mark.usefixtures("drawn")
 def test_the_same_bytes(release: int, packages: Path, tmp_path: Path) -> None:
     """Built twice, the package has the same bytes, whatever the umask and the place."""
     umask = os.umask(0o077)
@@ -140,6 +141,7 @@ def test_as_the_manual_says(machine: Machine, world: World) -> None:
     world.invariants()
 
 
+@pytest.mark.usefixtures("drawn")
 def test_what_stays(machine: Machine, world: World) -> None:
     """An upgrade restarts it; removed, it leaves all but itself; installed again, it goes on; purged, folders stay."""
     start(machine, world)
