@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections import Counter
 from contextlib import closing
+from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,27 +23,31 @@ from support.matrix import quick
 from support.pdfs import enveloped
 from support.responses import tie_responses
 from support.rules import published, published_rules
+from support.stepping import Life
 
 from filedrop.config import parse
 from filedrop.identify import identify, read
 from filedrop.identify.mapping import Rules
 from filedrop.readable import html, sheets
+from filedrop.status.survey import Survey, part_of
+from filedrop.storage.names import A_PDF
 from filedrop.validation import ByRules, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.stepping import Clock
     from support.world import World
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 CASES = (SHARED / "cases", SHARED / "cases4")
+NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
 pytestmark = pytest.mark.skipif(not all(map(Path.is_dir, CASES)), reason=f"the cases are not there: {CASES}")
 
 _STATUS = "issue 43, A3 to D24"
 WAITING = {
     "belgian-0208-with-BE": "a later issue: the form of an id by its scheme",
     "conflict-copies": _STATUS,
-    "pdf-in-outbound-poor-reason": "issue 43, C14",
     "ready-suffix-case": _STATUS,
     "rehearse-hint-with-backslash-n": _STATUS,
 }
@@ -268,6 +273,28 @@ def test_pdf_in_an_envelope(make_world: Callable[..., World]) -> None:
     assert f'href="./{attached["file"]}"' in page
     alone = html.page(sheets.sheet(io.BytesIO(document)), "facturx.xml", {}).decode()
     assert "application/pdf" in alone.partition("<body>")[2]
+
+
+def test_pdf_in_outbound(make_world: Callable[..., World], clock: Clock) -> None:
+    """A PDF is reported as a PDF, and what to do is to export the XML; also renamed, and shown."""
+    world = make_world(clock=clock.true)
+    content = (case("pdf-in-outbound-poor-reason") / "facturx.pdf").read_bytes()
+    world.put(world.outbound / "facturx.pdf", content)
+    world.put(world.outbound / "facturx.xml", content)
+    life = Life(world, clock)
+    life.go_on(1800)
+    status = Survey(world.configuration(), life.journal).take(part_of(life.service.report()), running=True, now=NOON)
+    life.drop()
+    (matter,) = [matter for matter in status["matters"] if matter["kind"] == "stray"]
+    (item,) = matter["items"]
+    assert (item["name"], item["why"]) == ("facturx.pdf", A_PDF)
+    assert "export the XML itself" in matter["advice"]
+    assert "ename" not in matter["advice"]
+    note = (world.outbound / "failed" / "facturx.xml.why.txt").read_text(encoding="utf-8")
+    assert "This is a PDF, not an XML file." in note
+    assert "Factur-X" in note
+    shown = world.filedrop("show", str(world.outbound / "facturx.pdf")).stderr
+    assert "is a PDF with an invoice in it (factur-x.xml): to send it, export the XML itself" in shown
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
@@ -18,8 +19,11 @@ from filedrop.cli.opening import choose_account, open_access_point, open_config,
 from filedrop.cli.show import say, show_json, tell
 from filedrop.cli.tables import show_table
 from filedrop.errors import FiledropError
+from filedrop.files import open_regular
+from filedrop.identify import is_pdf
 from filedrop.model.message import Message
 from filedrop.storage.withdrawal import attachments_beside
+from filedrop.text import one_line
 from filedrop.texts.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
@@ -66,6 +70,9 @@ def show(
             else:
                 sheet = renderer.sheet(readable.pieces(file), language)
     except readable.NotReadable as error:
+        if is_file and (name_in_pdf := _invoice_in_pdf(path, renderer)):
+            why = f"is a PDF with an invoice in it ({name_in_pdf}): to send it, export the XML itself"
+            raise FiledropError(f"{document} {why}") from error
         raise FiledropError(f"{document} {error}") from error
     finally:
         renderer.close()
@@ -88,6 +95,15 @@ def _file(path: Path) -> BinaryIO:
         return opened(path)
     except OSError as error:
         raise FiledropError(f"{path} can't be read: {error.strerror}") from error
+
+
+def _invoice_in_pdf(path: Path, renderer: readable.Renderer) -> str:
+    """The name of the file with an invoice's XML in a PDF; "" where this is no PDF, or has no such file."""
+    with suppress(OSError, readable.NotReadable), open_regular(path) as file:
+        if is_pdf(file.read(1024)):
+            file.seek(0)
+            return one_line(renderer.xml_in(readable.pieces(cast("BinaryIO", file)))[0], 200)
+    return ""
 
 
 def _fetched(config_option: str | None, msg_no: int, account: str | None) -> BinaryIO:

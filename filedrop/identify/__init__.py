@@ -16,6 +16,7 @@ mapping, table, xpath_tree            mapping rules, what they look up and what 
 from filedrop.identify.demand import demand
 from filedrop.identify.embedded import Begun, Ended, embedded
 from filedrop.identify.identity import Identity, identify
+from filedrop.identify.parsing import is_pdf
 from filedrop.identify.reading import Reading, read, wire
 
-__all__ = ["Begun", "Ended", "Identity", "Reading", "demand", "embedded", "identify", "read", "wire"]
+__all__ = ["Begun", "Ended", "Identity", "Reading", "demand", "embedded", "identify", "is_pdf", "read", "wire"]

@@ -11,6 +11,7 @@ instructions and the order of attributes play no part in it.
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
@@ -32,6 +33,8 @@ _LONGEST_NAME = 1000
 _LONGEST_VALUE = 2000  # characters after which a text at a place is cut; ids have at most 500
 _MOST_VALUES = 1000
 _BLANKS = b" \t\r\n"
+_PDF = re.compile(rb"(?:\A|[\r\n\0]|\xef\xbb\xbf)%PDF-")
+_PDF_WITHIN = 1024  # bytes
 _OPEN, _ATTRIBUTE, _IS, _CLOSE = "\x02", "\x03", "\x04", "\x05"  # in the digest; no XML document can contain them
 
 
@@ -82,7 +85,7 @@ class Parse:
         if not self.size:
             return Text.of("not-xml/empty")
         if not self.root and self._before == 0 and not self._last.lstrip(_BLANKS).startswith(b"<"):
-            return Text.of("not-xml/other")
+            return Text.of("not-xml/pdf" if is_pdf(self._last) else "not-xml/other")
         where = self._parser.ErrorByteIndex - self._before
         foreign = foreign_byte(self._last[where:] if where >= 0 else b"", form)
         kind = "not-xml/foreign-byte" if foreign else "not-xml/web-page" if is_web_page(self.root) else "not-xml"
@@ -186,6 +189,11 @@ class Parse:
 
     def _unreadable(self, form: str, most: int) -> DocumentError:
         return DocumentError(Text.of(form, line=self._parser.CurrentLineNumber, most=most))
+
+
+def is_pdf(head: bytes) -> bool:
+    """Whether a PDF begins in the first kilobyte: at once, or behind a line end, a BOM or NULs. Viewers look there."""
+    return _PDF.search(head, 0, _PDF_WITHIN) is not None
 
 
 def is_web_page(root: str) -> bool:

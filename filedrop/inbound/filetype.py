@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from filedrop.identify import is_pdf
+
 HEAD = 4096  # bytes that are looked at
 _PDF_WITHIN = 1024  # bytes in which viewers look for the beginning of a PDF
 
@@ -28,7 +30,6 @@ _ZIP = FileType("application/zip", ".zip")
 _XLSX = FileType("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx")
 _ODS = FileType("application/vnd.oasis.opendocument.spreadsheet", ".ods")
 _PDF = FileType("application/pdf", ".pdf")
-_PDF_BEGINS = re.compile(rb"(?:\A|[\r\n\0]|\xef\xbb\xbf)%PDF-")
 _MAGIC = (
     (b"%PDF-", _PDF),
     (b"\x89PNG\r\n\x1a\n", FileType("image/png", ".png")),
@@ -61,7 +62,7 @@ def filetype(head: bytes, stated_name: str, stated_type: str) -> FileType:
 
 def _is_pdf(head: bytes, stated_name: str, stated_type: str) -> bool:
     """Whether a PDF begins here, behind a line end, a BOM or NULs, or anywhere where it is stated to be one."""
-    return bool(_PDF_BEGINS.search(head)) or (b"%PDF-" in head and _is_stated(_PDF, stated_name, stated_type))
+    return is_pdf(head) or (b"%PDF-" in head and _is_stated(_PDF, stated_name, stated_type))
 
 
 def _of_zip(head: bytes, stated_name: str, stated_type: str) -> FileType:

@@ -13,12 +13,13 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.files import FileStamp, changed_at
+from filedrop import identify
+from filedrop.files import FileStamp, changed_at, open_regular
 from filedrop.outbound.readiness import Clock, Seen, unchanged_for
 from filedrop.storage import sidecar
 from filedrop.storage.hold import holds
 from filedrop.storage.marker import MARKER
-from filedrop.storage.names import BESIDE, Names, is_of_the_system, is_temporary, may_be_shortened, unnumbered
+from filedrop.storage.names import A_PDF, BESIDE, Names, is_of_the_system, is_temporary, may_be_shortened, unnumbered
 from filedrop.texts.languages import marked
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Strays:
     number: int = 0
     candidates: dict[str, tuple[list[Candidate], int]] = field(default_factory=dict)
     seen: dict[tuple[str, str], Seen] = field(default_factory=dict)
+    pdfs: dict[tuple[str, str], tuple[FileStamp, bool]] = field(default_factory=dict)
     first_look: float = math.inf
     next_in_archive: float = -math.inf
 
@@ -126,6 +128,7 @@ def _confirm(desk: Desk, strays: Strays) -> None:
     """Report the candidates that are still there, and have been as they are for long enough."""
     now = Clock(desk.shared.steady(), desk.shared.now().timestamp())
     seen, found, number = dict[tuple[str, str], Seen](), list[Stray](), 0
+    pdfs = dict[tuple[str, str], tuple[FileStamp, bool]]()
     for place, (candidates, total) in strays.candidates.items():
         reported = 0
         for candidate in candidates:
@@ -137,13 +140,27 @@ def _confirm(desk: Desk, strays: Strays) -> None:
             unchanged = unchanged_for(strays.seen.get(key), stamp, changed_at(status), now, local=local)
             seen[key] = Seen(stamp, now.steady - unchanged)
             if unchanged >= candidate.patience:
-                found.append(Stray(place, candidate.name, candidate.why, now.wall - unchanged))
+                if candidate.why == NO_DOCUMENT:
+                    before = strays.pdfs.get(key)  # each file is read once
+                    is_pdf = before[1] if before and before[0] == stamp else _is_pdf(desk.folder, candidate.name)
+                    pdfs[key] = stamp, is_pdf
+                why = A_PDF if key in pdfs and pdfs[key][1] else candidate.why
+                found.append(Stray(place, candidate.name, why, now.wall - unchanged))
                 reported += 1
         number += reported + (max(0, total - len(candidates)) if reported else 0)
-    strays.seen, strays.number = seen, number
+    strays.seen, strays.number, strays.pdfs = seen, number, pdfs
     strays.first_look = min(strays.first_look, now.steady)
     if found or now.steady - strays.first_look >= UNCHANGED:
         strays.found = tuple(found)
+
+
+def _is_pdf(folder: OutboundFolder, name: str) -> bool:
+    """Whether a file in `outbound/` is a PDF; False where it can't be read."""
+    try:
+        with open_regular(folder.at() / name) as file:
+            return identify.is_pdf(file.read(1024))
+    except OSError:
+        return False
 
 
 def _status(folder: OutboundFolder, place: str, name: str) -> os.stat_result | None:

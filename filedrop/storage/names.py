@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from filedrop.model.document import local_name
 from filedrop.model.received_name import received_name, safe
 from filedrop.text import composed
+from filedrop.texts.languages import marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
 
+# Why a file isn't sent.
+A_PDF = marked("it is a PDF: if it has an invoice in it (Factur-X, ZUGFeRD), export the XML itself")
 LONGEST_NAME = 200  # bytes (contract 1)
 LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
 BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar

@@ -85,6 +85,12 @@ FAULTS: dict[str, Form] = {
         f"Only XML documents can be sent. {_EXPORT}",
         "An XML file begins with <, and this file begins with something else.",
     ),
+    "not-xml/pdf": Form(
+        "This is a PDF, not an XML file.",
+        "Only XML documents can be sent. If your accounting system creates invoices as Factur-X or ZUGFeRD, have it "
+        "export the XML itself.",
+        "The file begins as a PDF, whatever its name. filedrop show NAME.pdf says whether there is an invoice in it.",
+    ),
     "not-xml/foreign-byte": Form(
         "Line {line}, column {column}: the file has a wrong character here.",
         "Export the document again from your accounting system, in UTF-8 if you can choose.",

@@ -190,7 +190,7 @@ def test_decoys(decoy: str) -> None:
     [
         (b"", "The file is empty."),
         (b"invoice 1001", "This is not an XML file."),
-        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "This is not an XML file."),
+        (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "This is a PDF, not an XML file."),
         (b"\n  PK\x03\x04", "This is not an XML file."),
         (b"<invoice 1001", "Line 1, column"),
         (b"<a>\n  <b></a>", "Line 2, column 8"),

@@ -15,6 +15,7 @@ from support.stepping import Life
 
 from filedrop.model.document import State
 from filedrop.outbound.strays import FOLLOWED, LISTED_AT_ONCE
+from filedrop.storage.names import A_PDF
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +76,20 @@ def test_names_that_are_no_documents(bench: Bench) -> None:
     (bench.outbound / "invoice.pdf").unlink()
     look(bench)
     assert found(bench) == {"invoice.xml.txt"}
+
+
+def test_pdfs(bench: Bench) -> None:
+    """A PDF is reported as a PDF, whatever its name; a file that changes is looked at again."""
+    put(bench, "facturx.pdf", b"%PDF-1.7")
+    put(bench, "scan", b"\xef\xbb\xbf%PDF-1.4")
+    put(bench, "letter.pdf", b"Dear %PDF-1.7")
+    put(bench, "list.txt", b"")
+    look(bench, 3)
+    strays = bench.life.pipeline.reconciliation.strays
+    assert {stray.name for stray in strays.found or () if stray.why == A_PDF} == {"facturx.pdf", "scan"}
+    put(bench, "scan", b"no PDF any more")
+    look(bench, 4)
+    assert {stray.name for stray in strays.found or () if stray.why == A_PDF} == {"facturx.pdf"}
 
 
 def test_growing_file_is_no_stray(bench: Bench) -> None:
