@@ -4,6 +4,7 @@ A `Text` is the name of a form and the values of its placeholders, so that it ca
 may be a stranger's words: it is put into the sentence in one line, and never read as a form itself.
 
     form     Form: what is wrong, what an accountant can do, what the administrator needs to know
+    codes    the error codes
     faults   why a document failed, by error code
     waits    why a document waits in `sending/`
     unanswered    why a received document is not answered
@@ -19,7 +20,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Self, cast
 
-from filedrop.texts.faults import FAULTS, Code
+from filedrop.texts.codes import Code
+from filedrop.texts.faults import FAULTS
 from filedrop.texts.form import Form, filled
 from filedrop.texts.languages import ENGLISH
 from filedrop.texts.unanswered import UNANSWERED

@@ -5,32 +5,7 @@ A form without a `message` only adds to another one.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from filedrop.texts.form import Form
-
-# Why a document failed, for programs: each is explained in docs/errors.md. `in-use` is only why a file isn't ready yet.
-Code = Literal[
-    "bad-participant",
-    "changed",
-    "doctype",
-    "duplicate",
-    "foreign-sender",
-    "in-use",
-    "invalid",
-    "no-answer",
-    "no-document-id",
-    "no-process-id",
-    "no-receiver",
-    "no-sender",
-    "not-accepted",
-    "not-delivered",
-    "not-xml",
-    "receiver-unknown",
-    "rejected",
-    "too-large",
-    "unreadable",
-]
 
 _EXPORT = "Export the document again from your accounting system."
 _CORRECT = "Correct this in your accounting system, and export the document again."
