@@ -85,7 +85,7 @@ start_postgres() { # a server with its socket in the folder `socket`, for any us
     chmod 711 .
     "${run[@]}" "$programs/initdb" -D data -U postgres -A trust -N -L "$FOLDER/debian/usr/share/postgresql/15" >initdb.log
     start "${run[@]}" "$programs/postgres" -D data -k "$FOLDER/socket" -c listen_addresses= -c fsync=off
-    until_true test -S socket/.s.PGSQL.5432
+    until_true grep -q ready data/postmaster.pid
 }
 
 free_port() {

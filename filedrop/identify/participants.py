@@ -92,6 +92,7 @@ def doubts(role: str, participant: str) -> tuple[str, ...]:
 
 def _wrong(code: str, scheme: codelist.Scheme, value: str) -> str:
     """What is wrong with a value of a scheme; "" where nothing is."""
+    # The form first: a check takes more of them (findings/stdnum-forms.sh).
     no_form = f"it doesn't have the form of the scheme {code} ({scheme.name})"
     if scheme.form and not re.fullmatch(scheme.form, value, re.IGNORECASE):
         return no_form

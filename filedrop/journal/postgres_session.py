@@ -37,7 +37,7 @@ _SETTINGS = """
     SET TimeZone = 'UTC';
     SET search_path = {schema}
 """
-# PostgreSQL's text has no NUL, and its JSON neither NUL nor half of a surrogate pair.
+# PostgreSQL's text has no NUL, and its JSON neither NUL nor half of a surrogate pair (findings/postgres-json.sh).
 _UNKNOWN = "\ufffd"
 _NEVER = re.compile(r"\\u0000|\\ud[89ab]..(?!\\ud[c-f]..)|(?<!\\ud[89ab]..)\\ud[c-f]..", re.IGNORECASE)
 
