@@ -1,8 +1,9 @@
 """Turns file events into letters to the workers in the folders; the only module that knows watchdog.
 
 An event only says where to look, and one thing more of a file: that its writer has closed it or moved it in, and has
-written nothing since. (Windows reports no closing; there, `files.is_closed` asks.) Events may be lost, so nothing
-depends on them: scans find the same files later.
+written nothing since. (Windows reports no closing; there, `files.is_closed` asks.) Events may be lost, and nobody is
+told of what other computers do on a share, so nothing depends on them: scans find the same files later. Whether any
+come from a folder is tried, with a hidden file.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from filedrop.files import create_temporary, discard
 from filedrop.files.directory import literal
 from filedrop.files.disk import file_system
 from filedrop.outbound.mailbox import Closed, Touched, Written
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
     from filedrop.storage.folder import Folder
 
 
-_TELLS_CLOSING = sys.platform != "win32"
+EVENT_WITHIN = 5.0  # seconds: an event takes a thousandth, on a busy computer more
+_TELLS_CLOSING = _WATCHES_SHARES = sys.platform != "win32"
 
 
 def mode(path: Path, wanted: Watch) -> tuple[Watch, str]:
@@ -41,12 +44,11 @@ def mode(path: Path, wanted: Watch) -> tuple[Watch, str]:
     if wanted != "auto":
         return wanted, f"the configuration says watch: {wanted}"
     lies_on = file_system(path)
-    if lies_on.network:
-        return (
-            "scan",
-            f"it is on a network file system ({lies_on.kind or 'unknown'}), which reports no events of other machines",
-        )
-    return "events", f"it is on a local file system ({lies_on.kind or 'unknown'})"
+    kind = lies_on.kind or "unknown"
+    if lies_on.local:
+        return "events", f"it is on a local file system ({kind})"
+    why = f"events from other computers aren't seen here ({kind}): their files are found by scanning, every `rescan`"
+    return ("events" if _WATCHES_SHARES else "scan"), why
 
 
 class Watcher:
@@ -124,12 +126,14 @@ class FolderWatch:
         try:
             observer = self._watcher.observing()
             self.end()
-            self._watch = observer.schedule(_Reports(put, path), literal(path), event_filter=_events())  # type: ignore[arg-type] # it has the one method that is called
+            reports, watched = _Reports(put, path), literal(path)
+            self._watch = observer.schedule(reports, watched, event_filter=_events(), follow_symlink=True)  # type: ignore[arg-type] # it has the one method that is called
+            self._see_event(reports)
         except OSError as error:
-            why = (
-                f"files are found by scanning alone, every `rescan`: no file events ({error.strerror or error})"
-                f"{_REMEDY}"
-            )
+            self.end()
+            remedy = _REMEDY if error.errno in (errno.ENOSPC, errno.EMFILE) else ""
+            lacks = error.strerror or error
+            why = f"files are found by scanning alone, every `rescan`: no file events ({lacks}){remedy}"
             if self._why_not != why:  # each scan tries again: logged once
                 self._log.warning("folder.scanned", why=why)
             self._why_not = why
@@ -137,6 +141,18 @@ class FolderWatch:
         self._inode, self._why_not = inode, ""
         put(Touched())  # for files from before the watch
         return ""
+
+    def _see_event(self, reports: _Reports) -> None:
+        """Make a file, of which an event must come. Raises OSError where none does."""
+        try:
+            probe = self._folder.at().draft()
+            reports.probe = probe.name
+            create_temporary(probe).close()
+            discard(probe)
+        except OSError:  # nothing can be made there now
+            return
+        if not reports.has_come.wait(EVENT_WITHIN):
+            raise OSError(errno.ETIMEDOUT, "a file that was made there raised none")
 
     def end(self) -> None:
         """Watch the folder no longer."""
@@ -218,12 +234,17 @@ class _Reports:
     """The handler that watchdog calls."""
 
     def __init__(self, put: Callable[[FileEvent], None], folder: Path) -> None:
+        self.probe = ""  # the name of a file of ours
+        self.has_come = threading.Event()  # set by an event of that
         self._put = put
         self._folder = literal(folder)
 
     def dispatch(self, event: FileSystemEvent) -> None:
         """Handle one event, without doing work: an exception would end all watches (findings/watchdog-handler.sh)."""
         _, name = os.path.split(os.fsdecode(event.src_path or ""))
+        if name == self.probe:
+            self.has_come.set()
+            return
         folder, into = os.path.split(os.fsdecode(event.dest_path or ""))
         put = self._put
         match event.event_type:

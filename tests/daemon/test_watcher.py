@@ -14,7 +14,8 @@ import structlog
 from support.disks import mounted
 from support.holdings import our_holdings
 
-from filedrop.daemon.watcher import Watcher
+from filedrop.daemon.watcher import Watcher, mode
+from filedrop.files.disk import FileSystem
 from filedrop.outbound.mailbox import Closed, FileEvent
 from filedrop.storage.folders import OutboundFolder
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+posix = pytest.mark.skipif(sys.platform == "win32", reason="links take rights on Windows")
 PATIENCE = 90.0  # seconds: bounds only what has gone wrong
 
 
@@ -98,3 +100,42 @@ def test_a_folder_that_is_watched_no_longer(tmp_path: Path) -> None:
         while others.get(timeout=PATIENCE) != Closed("seen.xml"):
             pass
         assert "unseen.xml" not in {letters.get().name for _ in range(letters.qsize())}
+
+
+@posix
+def test_a_folder_behind_a_link(tmp_path: Path) -> None:
+    """The events of a folder come, too, where a symbolic link leads to it."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "outbound").symlink_to(tmp_path / "disk")
+    letters = queue.SimpleQueue[FileEvent]()
+    outbound = OutboundFolder(tmp_path / "outbound", company="acme", below=tmp_path, patterns=["*.xml"])
+    with closing(Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))) as watcher:
+        assert watcher.watch_of(outbound, "events").begin(letters.put, was_away=False) == ""
+        (tmp_path / "elsewhere.xml").touch()
+        (tmp_path / "elsewhere.xml").rename(tmp_path / "disk" / "a.xml")
+        while letters.get(timeout=PATIENCE) != Closed("a.xml"):
+            pass
+
+
+def test_a_folder_whose_events_stay_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder counts as watched only after an event of it has come; until then, it says that scans find its files."""
+    outbound = OutboundFolder(tmp_path, company="acme", below=tmp_path, patterns=["*.xml"])
+    letters = queue.SimpleQueue[FileEvent]()
+    with closing(Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))) as watcher:
+        watch = watcher.watch_of(outbound, "events")
+        with monkeypatch.context() as patched:
+            patched.setattr("filedrop.daemon.watcher.EVENT_WITHIN", 0.1)
+            patched.setattr("filedrop.daemon.watcher._events", list)  # none pass
+            assert "by scanning alone" in watch.begin(letters.put, was_away=False)
+        assert watch.begin(letters.put, was_away=False) == ""
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kinds of file systems are Linux's")
+@pytest.mark.parametrize(("local", "says"), [(True, "local file system (x)"), (False, "other computers aren't seen")])
+def test_how_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, *, local: bool) -> None:
+    """Events are used on each file system; where other computers raise none, that is said."""
+    monkeypatch.setattr("filedrop.daemon.watcher.file_system", lambda _: FileSystem("x", network=False, local=local))
+    how, why = mode(tmp_path, "auto")
+    assert how == "events"
+    assert says in why
