@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.commands import ask
 from support.documents import SELLER, invoice, listed_as
 from support.matrix import quick
 from support.pdfs import enveloped
@@ -49,7 +50,6 @@ WAITING = {
     "belgian-0208-with-BE": "a later issue: the form of an id by its scheme",
     "conflict-copies": _STATUS,
     "ready-suffix-case": _STATUS,
-    "rehearse-hint-with-backslash-n": _STATUS,
 }
 """The cases without a test, each with the work that it waits for. Whoever adds the test deletes the entry."""
 
@@ -73,6 +73,14 @@ def test_every_case_has_a_test() -> None:
     assert [name for name in cases() if name not in named] == []
     assert [name for name in WAITING if name not in cases()] == []
     assert [name for name in WAITING if named[name] > 1] == []
+
+
+def test_hints_of_a_rehearsal(world: World) -> None:
+    """Each sentence of advice has its line, as in a note."""
+    said = ask(world, "rehearse", "--company", "acme", str(case("rehearse-hint-with-backslash-n") / "two-hints.xml"))
+    lines = [line.strip() for line in said.output.splitlines()]
+    assert [line for line in lines if line.endswith("Then export the document again.")][1:]
+    assert "\\n" not in said.output
 
 
 def test_document_id_with_its_scheme() -> None:

@@ -31,6 +31,7 @@ from filedrop.outbound.identified import identified
 from filedrop.outbound.sender import duplicate
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage.own_name import told_beside
+from filedrop.texts import Text
 from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
@@ -184,9 +185,10 @@ class Rehearsal:
         return self.directories.ask(document.account, document.receiver or "", local_name(document.document_id))
 
     def _checked_for_duplicates(self, document: Document) -> Document:
-        for journal in filter(None, (self._journal, self._sent)):
-            if first := duplicate_of(self.config, document, journal):
-                return document.failed(document.claimed, duplicate(first))
+        if self._journal and (first := duplicate_of(self.config, document, self._journal)):
+            return document.failed(document.claimed, duplicate(first))
+        if first := duplicate_of(self.config, document, self._sent):
+            return document.failed(document.claimed, Fault.of(Text.of("duplicate/rehearsed", first=first.dropped_as)))
         return document
 
     def _ask_others(self, file: Path, document: Document, company: Company) -> Rehearsed:
@@ -207,11 +209,24 @@ class Rehearsal:
             self._sent.documents.record(document.sending(document.claimed, identity="", clock=None))
         return Rehearsed(file, document, verdict, reach, why, fault)
 
-    def look_for(self, table: Path, account: str, kind: str) -> Iterator[Receiver]:
-        """Whether each receiver of a table can be reached, and accepts this kind. Raises FiledropError."""
-        for row, receiver in _receivers(table):
-            if not receiver:
+    def look_for(self, table: Path, company: Company | None, kind: str) -> Iterator[Receiver]:
+        """Whether each receiver of a table can be reached, and accepts this kind. Raises FiledropError.
+
+        The directory is that of the `company`; if None, that of the only account, or of the sender in the row.
+        """
+        companies = self.config.companies.values()
+        accounts = {own.account for own in companies} if company is None else {company.account}
+        owners = {participant_key(id_): own.account for own in companies for id_ in own.participants}
+        for row, ids in _rows(table):
+            if not ids:
                 yield Receiver(row, "", UNKNOWN, "no cell of this row is a ParticipantID, such as 0192:123456785")
+                continue
+            sender = next((id_ for id_ in ids if participant_key(id_) in owners), "") if ids[1:] else ""
+            receiver = next((id_ for id_ in ids if id_ != sender), sender)
+            account = next(iter(accounts)) if len(accounts) == 1 else owners.get(participant_key(sender))
+            if account is None:
+                why = "no cell of this row is one of your companies' participants: add the sender, or write --company"
+                yield Receiver(row, receiver, UNKNOWN, why)
                 continue
             known = self.directories.ask(account, receiver, kind).known
             if known.connected is False and not known.accepts:
@@ -230,8 +245,8 @@ def contradicts(document: Document, reading: Reading) -> tuple[str, ...]:
     return tuple(contradicted({"sender": document.sender, "receiver": document.receiver}, reading))
 
 
-def _receivers(table: Path) -> Iterator[tuple[int, str]]:
-    """Each row below the header with its number, and the first ParticipantID in it. Raises FiledropError."""
+def _rows(table: Path) -> Iterator[tuple[int, list[str]]]:
+    """Each row below the header with its number, and the ParticipantIDs in it. Raises FiledropError."""
     try:
         lines = table.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -242,4 +257,4 @@ def _receivers(table: Path) -> Iterator[tuple[int, str]]:
     for number, row in enumerate(rows, 1):
         ids = [id_ for cell in row if participants.fault(id_ := participants.spelled_out(cell.strip())) is None]
         if any(row) and (ids or number > 1):
-            yield number, ids[0] if ids else ""
+            yield number, ids

@@ -58,9 +58,10 @@ def rehearse(
 ) -> None:
     """Show which receivers can be reached, and which documents would fail and why. Nothing is sent.
 
-    A FILE is a document, a folder of documents, or a CSV file with a ParticipantID in each row. filedrop asks the
-    access point's directory at most five times a second. For documents that fail for the same reason, it proposes the
-    mapping rule that corrects most of them, if the directory confirms it.
+    A FILE is a document, a folder of documents, or a CSV file with a receiver's ParticipantID in each row. If your
+    companies have several accounts, each row also has the sender's. filedrop asks the access point's directory at most
+    five times a second. For documents that fail for the same reason, it proposes the mapping rule that corrects most of
+    them, if the directory confirms it.
 
     The exit status is 0 if every document would be sent and every receiver can be reached.
     """
@@ -69,11 +70,10 @@ def rehearse(
     receivers: list[Receiver] = []
     with Rehearsal(config) as rehearsal:
         for file in _each(files):
-            whose = _company(file, company, config)
             if file.suffix.lower() == ".csv":
-                receivers += rehearsal.look_for(file, whose.account, document)
+                receivers += rehearsal.look_for(file, company_of(file, company, config.companies), document)
             else:
-                documents.append(rehearsal.judge(file, whose))
+                documents.append(rehearsal.judge(file, _company(file, company, config)))
         causes = list(_causes(rehearsal, documents))
         troubles = rehearsal.directories.troubles
     if as_json:
@@ -157,7 +157,8 @@ def _show_cause(cause: Cause) -> None:
     say(f"{cause.code}: {_counted(count, 'document')}: {_cut([one.file.name for one in cause.documents])}")
     tell(f"  {first.file.name}: {first.why}")
     if cause.proposal is None:
-        tell(f"  {first.fault.hint if first.fault else ''}")
+        for line in (first.fault.hint if first.fault else "").splitlines():
+            tell(f"  {line}")
     else:
         confirmed = _counted(cause.proposal.receivers, "receiver")
         tell(f"  This rule corrects {cause.proposal.corrects} of {count}. The directory confirms {confirmed}:")

@@ -31,6 +31,7 @@ from filedrop.model.document import NEVER_ARRIVED, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction
 from filedrop.outbound.identified import is_answer
+from filedrop.text import command
 from filedrop.texts import Text
 from filedrop.texts.languages import date
 from filedrop.times import backoff
@@ -187,16 +188,23 @@ def same_number(first: Document) -> str:
 
 
 def duplicate(first: Document) -> Fault:
-    """The fault of a document when `first` was, or may have been, sent with the same content."""
+    """The fault of a document when `first` was, or may have been, sent with the same content.
+
+    It says nothing of `first` that changes later: `filedrop history` shows what became of it.
+    """
+    if first.msg_no is not None:
+        form = "duplicate"
+    else:
+        form = "duplicate/together" if first.state is State.SENDING and not first.unclear else "duplicate/perhaps"
     return Fault.of(
         Text.of(
-            "duplicate" if first.msg_no is not None else "duplicate/perhaps",
+            form,
             document=f"{first.type or 'document'} {first.number or ''}".strip(),
             first=first.dropped_as,
             when=first.claimed,
             sender=first.sender,
             receiver=first.receiver,
-            state=first.state,
             message_number=f" (message number {first.msg_no})" if first.msg_no is not None else "",
+            history=command("filedrop", "history", first.id),
         ),
     )

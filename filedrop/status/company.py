@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from filedrop.status.folders import WITHOUT_SIDECAR
-from filedrop.status.matters import AWAY, DELETE, key_of
+from filedrop.status.matters import AWAY, key_of
 from filedrop.status.reasons import REPEATED
 from filedrop.status.rejections import in_words
 from filedrop.texts.languages import ENGLISH, counted, lasting, marked, plural, translated
@@ -28,7 +28,6 @@ _WAITS = marked("{administrator}; your files wait, nothing is lost")
 _TRIES = marked("filedrop tries again by itself. {administrator}; your files wait, nothing is lost")
 _FOLDERS = {"full": marked("{folder} is nearly full"), "warning": marked("{folder} has a problem")}  # by what is wrong
 _UNUSABLE = marked("{folder} can't be used")  # whatever else is wrong
-_DUPLICATES = marked("delete each duplicate: it was sent before")
 _ADVICE: dict[Kind, str] = {
     "account": _TRIES,
     "decide": marked(
@@ -110,8 +109,6 @@ def in_plain_words(matter: Matter, company: Company, config: Config, reported: C
     kind, language = matter["kind"], company.language
     items = [_item(item, kind, language) for item in matter["items"]]
     advice = _ADVICE.get(kind, _WAITS)
-    if kind == "failed" and items and all(item["why"].endswith(DELETE) for item in matter["items"]):
-        advice = _DUPLICATES
     administrator = translated(_TOLD if key_of(matter) in reported else _ASK, language)
     advice = translated(advice, language).format(administrator=administrator, names=", ".join(config.outbound.files))
     return {**matter, "title": _title(matter, config, language), "advice": advice, "items": items}
@@ -121,8 +118,7 @@ def _item(item: Item, kind: Kind, language: str) -> Item:
     """An item without what is an administrator's. In another language, the note may have the reason of what failed."""
     why = item["why"] if kind in _WITH_REASONS else ""
     if kind == "failed" and language != ENGLISH and why not in ("", WITHOUT_SIDECAR):
-        message = f"{why.removesuffix(DELETE).removesuffix(': ')}." if why.endswith(DELETE) else why
-        why = translation(message, language) or _IN_NOTE
+        why = translation(why, language) or _IN_NOTE
     known, name = item["known"], item["name"]
     if found := _MESSAGE.fullmatch(known):
         known = translated("(message {number})", language).format(number=found[1])

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from filedrop.status.model import CompanyStatus, DocumentStatus, FolderStatus, MessageStatus, Status, StrayStatus
     from filedrop.status.strays import RemovedFolder
 
-DELETE = "delete this file"  # ends the reason of a duplicate
 AWAY = "away"  # what is wrong with a root, or an access point
 SEVERAL = 2  # folders that are away at once, for which their root speaks
 UNTIL_ASKED = timedelta(minutes=1)  # after a start or a reload: until then, nothing is amiss with an account
@@ -373,9 +372,8 @@ def _since(document: Document) -> datetime:
 def _item(document: DocumentStatus, company: Company) -> Item:
     number = f"(message {document['msg_no']})" if document["msg_no"] is not None else ""
     file, since, why = document["file"], document["since"], document["why"]
-    do = [retry(company.name, file, document["code"])] if document["state"] == "failed" else []
-    if document["code"] == DUPLICATE:  # the command would send it again: only the note names it
-        do, why = [], f"{why.rstrip('.')}: {DELETE}"
+    is_again = document["code"] == DUPLICATE  # the command would send it again: only the note names it
+    do = [retry(company.name, file, document["code"])] if document["state"] == "failed" and not is_again else []
     return Item(name=file, known=number, path=document["path"], why=why, do=do, since=since, order=_order(since))
 
 

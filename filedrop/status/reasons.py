@@ -130,7 +130,7 @@ def _mended(number: int, company: Company, documents: Iterable[DocumentStatus]) 
     """What is to be done with what has failed. Some would only fail again until a person lets it through."""
     codes = Counter(document["code"] for document in documents)
     if codes[DUPLICATE] == number:
-        return "delete each duplicate: its content was sent before. The note (.why.txt) says when, and as which file"
+        return "delete each duplicate if it is the same document again. Its note (.why.txt) names the first one"
     if sum(codes[code] for code in ANYWAY) == number:
         return (
             "follow the note of each file (.why.txt). Delete a duplicate. If the access point certainly doesn't have a "

@@ -28,13 +28,18 @@ _RULE_REFUSED = (
     "    except:\n"
     "      - {exception}"
 )
-_AGAIN = (
-    "Is this the same document again? Then delete the file: nothing is missing.\n"
+_STRANGE = "The document is not built like a business document."
+_SECOND = (
     "Is it really a second document? Then give it a number of its own in your accounting system, and export it again."
 )
+_AGAIN = f"Is this the same document again? Then delete the file: nothing is missing.\n{_SECOND}"
+_PERHAPS = (
+    "Is this the same document again? See what became of {first}. If it was sent, delete this file: nothing is "
+    f"missing.\n{_SECOND}"
+)
 _FIRST = (
-    "The first one, {first}, was dropped on {when:date}, from {sender} to {receiver}. Its state is now: "
-    "{state}{message_number}."
+    "The first one, {first}{message_number}, was dropped on {when:date}, from {sender} to {receiver}. To see what "
+    "became of it: {history}"
 )
 _FOREIGN = Form(
     "The sender {sender} is not an address of {company}.",
@@ -107,25 +112,13 @@ FAULTS: dict[str, Form] = {
     ),
     "unreadable/web-page": _WEB_PAGE,
     "unreadable/long-tag": Form(
-        "The document is not built like a business document.",
-        _EXPORT_OR_TELL,
-        "Line {line}: a tag or comment is longer than {most} bytes.",
+        _STRANGE, _EXPORT_OR_TELL, "Line {line}: a tag or comment is longer than {most} bytes."
     ),
     "unreadable/long-name": Form(
-        "The document is not built like a business document.",
-        _EXPORT_OR_TELL,
-        "Line {line}: an element's name is longer than {most} characters.",
+        _STRANGE, _EXPORT_OR_TELL, "Line {line}: an element's name is longer than {most} characters."
     ),
-    "unreadable/deep": Form(
-        "The document is not built like a business document.",
-        _EXPORT_OR_TELL,
-        "Line {line}: the elements are nested more than {most} deep.",
-    ),
-    "unreadable/prolog": Form(
-        "The document is not built like a business document.",
-        _EXPORT_OR_TELL,
-        "Line {line}: the part before the first element has no end.",
-    ),
+    "unreadable/deep": Form(_STRANGE, _EXPORT_OR_TELL, "Line {line}: the elements are nested more than {most} deep."),
+    "unreadable/prolog": Form(_STRANGE, _EXPORT_OR_TELL, "Line {line}: the part before the first element has no end."),
     "unreadable/other-message": Form("This is not the document of message {msg_no}."),
     "unreadable/right": Form(
         "filedrop is not allowed to read the file.",
@@ -279,9 +272,15 @@ FAULTS: dict[str, Form] = {
         "and run filedrop reload.",
     ),
     "duplicate": Form("The same {document:kind} was sent before, as {first}, on {when:date}.", _AGAIN, _FIRST),
-    "duplicate/perhaps": Form(
-        "The same {document:kind} may have been sent before, as {first}, on {when:date}.", _AGAIN, _FIRST
+    "duplicate/together": Form(
+        "The same {document:kind} was dropped before, as {first}, on {when:date}, and filedrop had begun to send it.",
+        _PERHAPS,
+        _FIRST,
     ),
+    "duplicate/perhaps": Form(
+        "The same {document:kind} may have been sent before, as {first}, on {when:date}.", _PERHAPS, _FIRST
+    ),
+    "duplicate/rehearsed": Form("The same document is among these files as {first}.", _AGAIN),
     "invalid": Form("The document breaks {number} rules of the network: {rules}.", _REFUSED_BY_RECEIVER, _RULE_REFUSED),
     "invalid/rule": Form("The document breaks the rule {rules} of the network.", _REFUSED_BY_RECEIVER, _RULE_REFUSED),
     "invalid/many": Form(

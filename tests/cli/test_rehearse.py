@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.commands import ask
+from support.commands import ask, run_here
 from support.documents import BUYER, SELLER, credit_note, invoice
 from support.faults import answered, instead
 from support.matrix import is_full
@@ -132,6 +132,30 @@ def test_duplicates(world: World) -> None:
         ("would send", None),
         ("would fail", "duplicate"),
     ]
+    assert said["documents"][0]["why"].startswith("The same Invoice 1 was sent before, as sent.xml, on ")
+    assert said["documents"][2]["why"] == "The same document is among these files as b.xml."
+    shown = ask(world, "rehearse", str(world.base / "export")).output
+    assert "\n  Is it really a second document?" in shown, "in a line of its own"
+
+
+def test_table_of_several_companies(make_world: Callable[..., World]) -> None:
+    """Each row of a table is asked for at the access point of its sender; a row without one says what to do."""
+    other = "0192:974760673"
+    world = make_world(companies={"globex": f"{{participants: ['{other}'], account: second}}"})
+    second = f"  second: {{base_url: '{world.front.url}', username: buyer, password_file: '{world.password_file}'}}"
+    text = world.config_text().replace("root:", f"{second}\nroot:", 1)
+    text = text.replace("acme: {", "acme: {account: main, ")
+    config = world.base / "two.yaml"
+    config.write_text(text)
+    table = world.base / "customers.csv"
+    table.write_text(f"customer,from,id\nOne,{SELLER},{BUYER}\nTwo,{other},{BUYER}\nThree,,{BUYER}\n")
+    said = json.loads(run_here("--config", str(config), "rehearse", str(table), "--json").stdout)
+    assert [(one["row"], one["participant"], one["reach"]) for one in said["receivers"]] == [
+        (2, BUYER, "reachable"), (3, BUYER, "reachable"), (4, BUYER, "unknown"),
+    ]  # fmt: skip
+    assert "add the sender, or write --company" in said["receivers"][2]["why"]
+    said = json.loads(run_here("--config", str(config), "rehearse", "--company", "globex", str(table), "--json").stdout)
+    assert {one["reach"] for one in said["receivers"]} == {"reachable"}
 
 
 @pytest.mark.parametrize(("rule", "verdict"), [("refuse", "would fail"), ("warn", "would send"), ("off", "would send")])

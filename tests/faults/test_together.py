@@ -91,7 +91,8 @@ def test_the_first_of_two_alike_is_refused(make_world: Callable[..., World], clo
     life.go_on(30)
     said = {name: json.loads((failed / f"{name}.json").read_bytes())["error"] for name in ("one.xml", "same.xml")}
     assert {name: error["code"] for name, error in said.items()} == {"one.xml": "rejected", "same.xml": "duplicate"}
-    assert "Its state is now: sending" in said["same.xml"]["administrator"]
+    assert said["same.xml"]["message"].endswith("and filedrop had begun to send it.")
+    assert "See what became of one.xml. If it was sent, delete this file" in said["same.xml"]["hint"]
     assert len(world.front.asked("POST /outbox")) == 1
     (failed / again).rename(world.outbound / again)
     life.touch()

@@ -380,24 +380,28 @@ def test_what_is_said_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_what_is_said_of_a_duplicate() -> None:
-    """What was dropped before, from whom to whom, under which name and when, and what has become of it."""
-    first = drop(number="1001", claimed=NOON)
+    """What was dropped before, from whom to whom, under which name and when: nothing that changes later."""
+    first = replace(drop(number="1001", claimed=NOON), state=State.DOUBT)
     fault = duplicate(first)
     assert fault.code == "duplicate"
     here = NOON.astimezone()
     assert fault.message == (
         f"The same Invoice 1001 may have been sent before, as invoice-1.xml, on {here.day} {here:%B %Y, %H:%M}."
     )
-    assert fault.hint.startswith("Is this the same document again? Then delete the file")
+    assert fault.hint.startswith("Is this the same document again? See what became of invoice-1.xml. If it was sent, ")
     assert fault.administrator == (
         f"The first one, invoice-1.xml, was dropped on {here.day} {here:%B %Y, %H:%M}, from "
-        f"{first.sender} to {first.receiver}. Its state is now: waiting."
+        f"{first.sender} to {first.receiver}. To see what became of it: filedrop history {first.id}"
     )
     accepted = duplicate(replace(first, msg_no=7, state=State.SENT))
     assert (accepted.code, accepted.message) == (
         "duplicate",
         f"The same Invoice 1001 was sent before, as invoice-1.xml, on {here.day} {here:%B %Y, %H:%M}.",
     )
-    assert accepted.administrator.endswith("now: sent (message number 7).")
+    assert accepted.administrator.startswith("The first one, invoice-1.xml (message number 7), was dropped")
+    assert accepted.hint.startswith("Is this the same document again? Then delete the file")
+    together = duplicate(replace(first, state=State.SENDING))
+    assert together.message.endswith(f"{here:%B %Y, %H:%M}, and filedrop had begun to send it.")
+    assert together.hint == fault.hint
     assert duplicate(replace(first, number=None)).message.startswith("The same Invoice may ")
     assert duplicate(replace(first, type=None, number=None)).message.startswith("The same document may ")
