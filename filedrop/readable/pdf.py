@@ -57,7 +57,7 @@ def xml_in(pdf: BinaryIO) -> tuple[str, bytes]:
         raise NotReadable(f"can't be searched for its XML: {missing}") from None
     try:
         reader = pypdf.PdfReader(BytesIO(pdf.read()))
-        if reader.is_encrypted and not reader.decrypt(""):
+        if reader.is_encrypted and not reader.decrypt(""):  # findings/pypdf-encrypted.sh
             raise NotReadable("can only be opened with a password: its XML can't be read")
         embedded = list(_embedded(reader))
         found = _by_name(embedded) or _by_content(embedded, (pypdf.errors.PyPdfError, *_DAMAGED))
