@@ -126,7 +126,7 @@ class FolderWatch:
         try:
             observer = self._watcher.observing()
             self.end()
-            reports, watched = _Reports(put, path), literal(path)
+            reports, watched = _Reports(put, path), literal(path)  # which may be a link: findings/watchdog-link.sh
             self._watch = observer.schedule(reports, watched, event_filter=_events(), follow_symlink=True)  # type: ignore[arg-type] # it has the one method that is called
             self._see_event(reports)
         except OSError as error:
