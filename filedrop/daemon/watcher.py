@@ -120,7 +120,8 @@ class FolderWatch:
             inode = os.stat(literal(path)).st_ino  # noqa: PTH116 - a text for the system
         except OSError:
             return self._why_not
-        # A folder that was away, for a moment, too, has lost its watch, and may have its inode again.
+        # A folder that was away, for a moment, too, has lost its watch, and may have its inode again. One that
+        # was moved keeps its watch, by the old path (findings/watchdog-moved-folder.sh).
         if self._watch and self._inode == inode and not was_away and self._watcher.is_watched(self._watch):
             return ""
         try:
