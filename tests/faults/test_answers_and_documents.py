@@ -216,13 +216,23 @@ def test_unclear_and_arrived(slow_world: World, fault: Fault) -> None:
 
 @pytest.mark.parametrize(
     "fault",
-    [*map(instead, UNCLEAR), instead(400, A_DATABASE), instead(201, "<a>"), cut_before, reset_before, silent_before],
-    ids=[*map(str, UNCLEAR), "400", "201 unreadable", "cut", "reset", "silence"],
+    [*map(instead, UNCLEAR), instead(400, A_DATABASE), instead(201, "<a>"), cut_before, reset_before],
+    ids=[*map(str, UNCLEAR), "400", "201 unreadable", "cut", "reset"],
 )
 def test_unclear_and_not_arrived(slow_world: World, fault: Fault) -> None:
     """A document that certainly has not arrived is sent again, after two complete looks for it."""
     world = slow_world
     world.front.next("POST /outbox", fault)
+    world.drop("invoice.xml", invoice())
+    end(world)
+    assert story(world) == SENT_AGAIN
+    assert looks_between_posts(world) == [2]
+
+
+def test_no_answer_and_not_arrived(make_world: Callable[..., World]) -> None:
+    """A document that the access point read, and neither took nor answered, is sent again, after two complete looks."""
+    world = make_world(deliver_after=3600, read_timeout="2s", outbound={"doubt": "100ms"})
+    world.front.next("POST /outbox", silent_before)
     world.drop("invoice.xml", invoice())
     end(world)
     assert story(world) == SENT_AGAIN

@@ -10,6 +10,8 @@ from support.documents import invoice
 from support.faults import answered, cut_after, exactly, failed_after, reset_before, silent_after, unreadable_after
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from support.faults import Exchange, Fault, Request
     from support.world import World
 
@@ -56,8 +58,9 @@ def in_turn(*faults: Fault) -> Fault:
     return fault
 
 
-def test_silence_is_not_an_answer(world: World) -> None:
+def test_silence_is_not_an_answer(make_world: Callable[..., World]) -> None:
     """An access point that takes a document and never answers: it is found there, and not sent again."""
+    world = make_world(read_timeout="1s")
     world.drop("invoice.xml", invoice("1"))
     world.front.next("POST /outbox", silent_after)
     world.settle(50)

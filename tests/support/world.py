@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).parents[2]
 PASSWORD = "secret"
+READ_TIMEOUT = "30s"  # on a busy machine, an upload takes seconds: one that is given up is soon sent again (`doubt`)
 OUTBOUND = {
     "settle": "0s",
     "rescan": "500ms",
@@ -85,7 +86,7 @@ class World:
         inbound: dict[str, str] | None = None,
         companies: dict[str, str] | None = None,
         unassigned: str = "leave",
-        read_timeout: str = "2s",
+        read_timeout: str = READ_TIMEOUT,
         password: str = PASSWORD,
         clock: Callable[[], datetime] = utc_now,
         more: str = "",
