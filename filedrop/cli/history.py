@@ -18,13 +18,13 @@ from filedrop.model.message import number as as_number
 from filedrop.process.clock import now
 from filedrop.storage import sidecar
 from filedrop.storage.names import unnumbered
-from filedrop.text import forms
+from filedrop.text import command, forms
 from filedrop.times import local, moment, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from filedrop.journal import Journal, MessageRow
+    from filedrop.journal import GivenAnswer, Journal, MessageRow
     from filedrop.model.document import Document
 
 SHOWN = 20  # documents at most, and messages, of one name or number
@@ -70,7 +70,7 @@ def history(
             named = (journal.documents.called(form, unnumbered(form)) for form in forms(name))
             documents, messages = next(filter(None, named), []), _messages(journal, name)
         found = [_of_document(journal, document) for document in documents[:SHOWN]]
-        found += map(_of_message, messages[:SHOWN])
+        found += [_of_message(journal, row) for row in messages[:SHOWN]]
     if not found:
         sought = "that fits these options" if name is None else name
         complain(f"the journal has no document or message {sought}; filedrop messages lists the access point's archive")
@@ -102,8 +102,9 @@ def _of_document(journal: Journal, document: Document) -> dict[str, Any]:
     return told | _whereabouts(journal.folders.path_of(document))
 
 
-def _of_message(row: MessageRow) -> dict[str, Any]:
-    """The message in the words of a sidecar, and where its file lies."""
+def _of_message(journal: Journal, row: MessageRow) -> dict[str, Any]:
+    """The message in the words of a sidecar, its answers, and where its file lies."""
+    given = journal.answers.given(row.company, row.sha256) if row.sha256 else ()
     return {
         "direction": "IN",
         "file": row.file or None,
@@ -120,7 +121,22 @@ def _of_message(row: MessageRow) -> dict[str, Any]:
         "attempts": row.attempts,
         "why": row.why,
         "due": stated(row.due),
+        "answers": [_of_answer(answer) for answer in given],
     } | _whereabouts(Path(row.folder, row.file) if row.file else None)
+
+
+def _of_answer(answer: GivenAnswer) -> dict[str, Any]:
+    """An answer to a received document: its code, when it was decided on, and what became of it."""
+    document = answer.document
+    return {
+        "at": stated(answer.at),
+        "code": answer.code,
+        "state": document.state.value if document else "replaced" if answer.is_placed else "waiting",
+        "file": document.file if document else None,
+        "msg_no": document.msg_no if document else None,
+        "accepted": stated(document.accepted) if document else None,
+        "error": document.error.message if document and document.error else None,
+    }
 
 
 def _whereabouts(path: Path | None) -> dict[str, Any]:
@@ -156,15 +172,32 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
         advice = f"{error['hint']}\n{error.get('administrator', '')}"
         yield from (f"    {line}" for line in advice.splitlines())
     if told["direction"] == "IN":
-        yield f"  {_second(told['received'])}  received by the access point"
-        if told["placed"]:
-            yield f"  {_second(told['placed'])}  placed, {'then' if told['read'] else 'not yet'} marked as read"
-        if told["why"]:
-            again = f"; next attempt at {_second(told['due'])}" if told["due"] else ""
-            yield f"  failed attempts: {told['attempts']}; the last one: {told['why']}{again}"
+        yield from _lines_of_message(told)
     for step in told.get("history", ()):
         facts = ", ".join(_fact(name, fact) for name, fact in step.items() if name not in ("at", "event"))
         yield f"  {_second(step['at'])}  {step['event']}{': ' if facts else ''}{facts}"
+
+
+def _lines_of_message(told: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {_second(told['received'])}  received by the access point"
+    if told["placed"]:
+        yield f"  {_second(told['placed'])}  placed, {'then' if told['read'] else 'not yet'} marked as read"
+    if told["why"]:
+        again = f"; next attempt at {_second(told['due'])}" if told["due"] else ""
+        yield f"  failed attempts: {told['attempts']}; the last one: {told['why']}{again}"
+    for answer in told["answers"]:
+        yield f"  {_second(answer['at'])}  answered with {answer['code']}: {answer['state']}{_details(answer)}"
+
+
+def _details(answer: Mapping[str, Any]) -> str:
+    """What else is known of an answer: its message, when that was accepted, or why it failed, and its file."""
+    facts = [
+        f"message {answer['msg_no']}" if answer["msg_no"] else "",
+        f"accepted {_second(answer['accepted'])}" if answer["accepted"] else "",
+        str(answer["error"] or "").rstrip("."),
+        f"see filedrop history {command(answer['file'])}" if answer["file"] else "",
+    ]
+    return "".join(f", {fact}" for fact in facts if fact)
 
 
 def _fact(name: str, fact: object) -> str:

@@ -3,7 +3,7 @@
 The folders lie in `inbound/`. A file counts as moved when it has lain there for five minutes, unchanged: until then, a
 person may move it back. Then it is looked for by its bytes among the documents that the company has received, and the
 answer is written into the journal, whole. What follows is outbound/answers. One answer follows another only after
-`queried/`. A note beside the file says why it isn't answered.
+`queried/`. A note beside the file says when its answer will be sent, and what became of it; or why it isn't answered.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ import hashlib
 import math
 import os
 from codecs import getincrementaldecoder
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from filedrop import files, identify
 from filedrop.errors import DocumentError, FolderUnavailable
 from filedrop.files import NO_FILE, FileStamp, discard, open_regular
 from filedrop.files.rights import explain
+from filedrop.inbound.announcing import ENDING, announced, announcement
 from filedrop.journal import InvoiceAnswer
 from filedrop.model.document import new_id
 from filedrop.model.invoice_response import ACCEPTED, QUERIED, TYPE_CODES, can_name, invoice_response
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
     from filedrop.files import Directory
     from filedrop.identify import Reading
+    from filedrop.inbound.announcing import Announcement
     from filedrop.journal import Journal, MessageRow
     from filedrop.storage.folders import InboundFolder
 
@@ -61,13 +65,16 @@ class _Place(NamedTuple):
 class _Moved:
     """A file in one of the folders: its stamp, since when (steady) it lies there, and whether it was decided on.
 
-    `failure`: why it could not be decided on, as the log says.
+    `failure`: why it could not be decided on, as the log says. `sha256`: None until it was looked at, "" where it isn't
+    answered. `announcement`: what the note beside it says of its answer.
     """
 
     stamp: FileStamp
     since: float
     is_decided: bool = False
     failure: str = ""
+    sha256: str | None = None
+    announcement: Announcement | None = None
 
 
 class AnswersByMoving:
@@ -93,7 +100,7 @@ class AnswersByMoving:
         self._steady = steady
         self._log = log
         self._due = self._lists_at = -math.inf
-        self._warning = ""
+        self._warning = self._folders = ""
         self._is_cleared = False
         self._moved: dict[_Place, _Moved] = {}
 
@@ -123,6 +130,8 @@ class AnswersByMoving:
                 if is_listed:
                     self._list(there, now)
                 self._decide(there, now)
+                if is_listed:
+                    self._announce(there, now)
         except (FolderUnavailable, OSError) as error:  # what is moved meanwhile, nobody sees: all times begin again
             self._moved.clear()
             self._warn(f"nothing is answered now: {_why(error, self.folder)}")
@@ -144,7 +153,7 @@ class AnswersByMoving:
             except FolderUnavailable as error:
                 refusals.append(str(error))
         self._is_cleared = True
-        self._warn("; ".join(refusals))
+        self._warn("; ".join(filter(None, (*refusals, self._folders))))
         return there
 
     def _warn(self, warning: str) -> None:
@@ -155,8 +164,11 @@ class AnswersByMoving:
     def _list(self, there: dict[str, Directory], now: float) -> None:
         """Note what lies in the folders, and clear away notes on what doesn't. Raises OSError."""
         moved: dict[_Place, _Moved] = {}
+        folders = list[str]()
         for folder, directory in there.items():
-            names = {entry.name for entry in directory.scan() if entry.is_file(follow_symlinks=False)}
+            entries = list(directory.scan())
+            names = {entry.name for entry in entries if entry.is_file(follow_symlinks=False)}
+            folders += [f"{folder}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False)]
             received = {os.path.splitext(name)[0] for name in names if is_received(name)}  # noqa: PTH122 - a name
             for name in names:
                 stamp = files.stamp(directory / name) if _may_be_moved(name, received) else None
@@ -165,9 +177,12 @@ class AnswersByMoving:
                     is_known = known is not None and known.stamp == stamp
                     moved[_Place(folder, name)] = known if known and is_known else _Moved(stamp, now)
             for note in names:
-                if note.endswith(NOTE) and _Place(folder, note.removesuffix(NOTE)) not in moved:
-                    discard(directory / note)
+                for ending in (NOTE, ENDING):
+                    if note.endswith(ending) and _Place(folder, note.removesuffix(ending)) not in moved:
+                        discard(directory / note)
         self._moved = moved
+        named = one_line(", ".join(sorted(folders)), LONGEST_REASON)
+        self._folders = f"nothing in these folders is answered: move files, not folders ({named})" if named else ""
 
     def _decide(self, there: dict[str, Directory], now: float) -> None:
         """Decide on some of what has lain there for long enough. Raises JournalError."""
@@ -192,12 +207,52 @@ class AnswersByMoving:
         left = [moved.since + LIES for moved in self._moved.values() if not moved.is_decided]
         self._due = min(self._due, *left) if left else self._due
 
+    def _announce(self, there: dict[str, Directory], now: float) -> None:
+        """Say beside each moved file what becomes of its answer. Raises JournalError."""
+        unread = [place for place, moved in self._moved.items() if moved.sha256 is None]
+        left = frozenset(unread[AT_ONCE:])  # to the next listing
+        for place, moved in self._moved.items():
+            is_over = moved.announcement is not None and moved.announcement.is_final
+            directory = there.get(place.folder)
+            if directory is None or is_over or place in left or moved.sha256 == "":
+                continue
+            with suppress(OSError):  # moved back; or the next listing tries again
+                if moved.sha256 is None:
+                    moved.sha256 = self._sha256_if_answered(directory, place, moved.stamp)
+                if moved.sha256:
+                    self._renew(directory / f"{place.name}{ENDING}", place, moved, now)
+
+    def _renew(self, note: files.Entry, place: _Place, moved: _Moved, now: float) -> None:
+        given = self._journal.answers.given(self.folder.company, moved.sha256 or "")
+        if given and given[-1].code == CODES[place.folder]:
+            news = announcement(given[-1], self.folder.language)
+        elif moved.announcement is None and not moved.is_decided:
+            due = self._now() + timedelta(seconds=moved.since + LIES - now)
+            news = announced(due, self.folder.language)
+        else:
+            return
+        if _content(note, len(news.content) + 1) != news.content:
+            files.replace_whole(note, news.content)
+        moved.announcement = news
+
+    def _sha256_if_answered(self, directory: Directory, place: _Place, stamp: FileStamp) -> str:
+        """The digest of a file that is answered, or was; "" where it isn't. Raises JournalError, OSError."""
+        journal, company, code = self._journal, self.folder.company, CODES[place.folder]
+        with open_regular(directory / place.name) as file:
+            if FileStamp.of(os.fstat(file.fileno())) != stamp:
+                raise FileNotFoundError(place.name)
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        given = journal.answers.codes(company, sha256)
+        is_answered = given[-1:] == [code] or _why_not(journal.answers.received_as(company, sha256), given) is None
+        return sha256 if is_answered else ""
+
     def _note(self, directory: Directory, name: str, why: Text | None) -> None:
         """Say beside a file why it isn't answered; None: it is. Raises OSError."""
         note = directory / f"{name}{NOTE}"
         if why is None:
             note.unlink(missing_ok=True)
             return
+        discard(directory / f"{name}{ENDING}")
         content = sidecar.not_answered(name, why, language=self.folder.language)
         if _content(note, len(content) + 1) != content:
             files.replace_whole(note, content)
@@ -283,7 +338,7 @@ def _may_be_moved(name: str, received: Collection[str]) -> bool:
     """
     if is_received(name):
         return True
-    return names_document(name) and not name.lower().endswith(REASONS) and not goes_with(name, received)
+    return names_document(name) and not name.lower().endswith((*REASONS, ENDING)) and not goes_with(name, received)
 
 
 def _reason(directory: Directory, name: str) -> str:

@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.errors import JournalError
-from filedrop.journal.answering import Answering, InvoiceAnswer
+from filedrop.journal.answering import Answering, GivenAnswer, InvoiceAnswer
 from filedrop.journal.copies import Copies
 from filedrop.journal.documents import Documents, Drop, Duplicate, Newest
 from filedrop.journal.engine import NoJournal
@@ -62,6 +62,7 @@ __all__ = [
     "Drop",
     "Duplicate",
     "Errand",
+    "GivenAnswer",
     "InvoiceAnswer",
     "Journal",
     "Known",

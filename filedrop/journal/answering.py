@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ RECEIVED_AS = f"""
     SELECT {", ".join(statements.MESSAGE_COLUMNS)} FROM messages
     WHERE {_DOCUMENT} AND state IN ('placing', 'read') ORDER BY rowid LIMIT 1
 """
+GIVEN = f"SELECT code, at, content IS NULL, document FROM answers WHERE {_DOCUMENT} ORDER BY nth"
 CODES = f"SELECT code FROM answers WHERE {_DOCUMENT} ORDER BY nth"
 RECORD = f"INSERT INTO answers ({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)}) ON CONFLICT DO NOTHING"
 OWED = f"""
@@ -66,6 +68,19 @@ class InvoiceAnswer:
     content: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """An answer as it is now. `is_placed`: it became a document, or was dropped before it did.
+
+    `document` is None where it has not become one, or where that was removed with its month.
+    """
+
+    code: str
+    at: datetime
+    is_placed: bool
+    document: Document | None
+
+
 class Answering(Part):
     """The answers' part of the journal."""
 
@@ -77,6 +92,16 @@ class Answering(Part):
     def codes(self, company: str, sha256: str) -> list[str]:
         """The codes of a company's answers to a received document, in their order."""
         return [code for (code,) in self._read(CODES, company=company, sha256=sha256)]
+
+    def given(self, company: str, sha256: str) -> list[GivenAnswer]:
+        """A company's answers to a received document, in their order."""
+        rows = self._read(GIVEN, company=company, sha256=sha256)
+        found = self._read(statements.BY_IDS, ids=json.dumps([row[3] for row in rows])) if rows else []
+        documents = {document.id: document for document in map(document_of, found)}
+        return [
+            GivenAnswer(code, from_seconds(at), bool(is_placed), documents.get(document))
+            for code, at, is_placed, document in rows
+        ]
 
     def record(self, answer: InvoiceAnswer) -> None:
         """Write durably that an answer is to be sent."""

@@ -286,6 +286,64 @@ def test_an_answer_after_a_question(world: World, life: Life, last: str, code: s
     assert not list(world.inbound.glob("*/*.why.txt"))  # where it was answered, it is as it should be
 
 
+def test_a_trace_of_an_answer(world: World, life: Life) -> None:
+    """A note beside the file says when the answer will be sent, and then that it was; `history` shows it, too."""
+    path = move(receive(world, life), "accepted")
+    told = path.with_name(f"{path.name}.answer.txt")
+    life.go_on(130)
+    first = told.read_text(encoding="utf-8")
+    assert first.startswith("Your answer will be sent on ")
+    assert "unless you move the file back" in first
+    life.go_on(130)
+    assert told.read_text(encoding="utf-8") == first
+    wait(life)
+    assert told.read_text(encoding="utf-8").startswith("Your answer was sent on ")
+    for shown in (world.filedrop("history", path.name).stdout, world.filedrop("history", "--number", "1001").stdout):
+        assert "answered with AP: delivered, message 2" in shown
+    (answer,) = json.loads(world.filedrop("history", path.name, "--json").stdout)["answers"]
+    assert (answer["code"], answer["state"], answer["file"]) == ("AP", "delivered", "accepted-1001.xml")
+    path.rename(world.inbound / path.name)
+    life.go_on(130)
+    assert not told.exists()
+
+
+def test_a_trace_of_answers_that_were_not_sent(make_world: Callable[..., World], clock: Clock) -> None:
+    """What failed and what isn't answered say so, in the language of the company."""
+    companies = {"acme": f'{{participants: ["{SELLER}"], language: de}}'}
+    inbound = {"poll": "5m", "answers": "move"}
+    world = make_world(outbound=RULES, inbound=inbound, clock=clock.true, companies=companies)
+    life = Life(world, clock)
+    life.go_on(10)
+    world.receive(invoice(sender=STRANGER, receiver=SELLER), sender=STRANGER)
+    life.go_on(600)
+    path = move(next(iter(world.delivered())), "accepted")
+    other = path.with_name("own.xml")
+    other.write_bytes(invoice("2"))
+    wait(life)
+    wait(life)
+    said = path.with_name(f"{path.name}.answer.txt").read_text(encoding="utf-8")
+    assert said.startswith("Ihre Antwort konnte nicht gesendet werden.")
+    assert "accepted-1001.xml" in said
+    assert not other.with_name("own.xml.answer.txt").exists()
+    assert other.with_name("own.xml.why.txt").exists()
+    assert "answered with AP: failed" in world.filedrop("history", path.name).stdout
+    life.drop()
+
+
+def test_a_folder_that_is_moved(world: World, life: Life) -> None:
+    """Nothing in a folder that is moved as a whole is answered, and that is reported."""
+    path = receive(world, life)
+    folder = path.parent / "november"
+    folder.mkdir()
+    path.rename(folder / path.name)
+    folder.rename(path.parent / "accepted" / "november")
+    wait(life)
+    assert not sent(world)
+    (report,) = [report for report in life.service.report().accounts[0].inbound if report.warning]
+    assert "accepted/november" in report.warning
+    assert "move files, not folders" in report.warning
+
+
 def change_mind(world: World, life: Life) -> None:
     """Ask about an invoice, and accept it when the question's request was made."""
     path = move(receive(world, life), "queried")
