@@ -99,7 +99,9 @@ def _wrong(code: str, scheme: codelist.Scheme, value: str) -> str:
     errors = [_error(check, value, country=scheme.name[:2]) for check in codelist.checks(code)]
     if not all(errors) or not errors:
         return ""
-    return "the check digit does not fit" if "InvalidChecksum" in errors else no_form
+    if "InvalidChecksum" in errors:
+        return "the check digit does not fit"
+    return "" if scheme.form and "InvalidLength" in errors else no_form  # the list knows lengths that the check doesn't
 
 
 def _error(check: str, value: str, *, country: str) -> str:

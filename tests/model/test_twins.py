@@ -13,6 +13,8 @@ from filedrop.model.twins import same_company, twin
         ("0208:0123456749", "9925:BE0123456749"),
         ("0208:1000000061", "9925:BE1000000061"),
         ("9930:DE123456788", "0246:DE123456788"),
+        ("0245:2022749619", "9950:SK2022749619"),
+        ("0218:40003521600", "9939:LV40003521600"),
         ("iso6523-actorid-upis::9930:de123456788", "0246:DE123456788"),
     ],
 )
@@ -26,7 +28,18 @@ def test_twins(participant: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     "participant",
-    ["0208:2123456749", "0208:123456749", "9925:0123456749", "0246:DE123456788-00001", "9930:12345678", "0192:1"],
+    [
+        "0208:2123456749",
+        "0208:123456749",
+        "9925:0123456749",
+        "0246:DE123456788-00001",
+        "9930:12345678",
+        "0192:1",
+        "0245:202274961",
+        "9950:2022749619",
+        "0218:400035216",
+        "9939:LV400035216",
+    ],  # Latvia's media have nine digits
 )
 def test_an_id_without_a_twin(participant: str) -> None:
     """An id of another scheme, of another form or with a suffix has none, and is only itself."""
