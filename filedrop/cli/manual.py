@@ -31,6 +31,7 @@ TOPICS = {  # name: its page, and what is on it
     "configuration": ("docs/configuration.md", "Every key, its default and its meaning."),
     "mapping": ("docs/mapping.md", "Set senders, receivers and ids: rules, tables, directory."),
     "systems": ("docs/systems.md", "What accounting systems export, and rules for each."),
+    "mandates": ("docs/mandates.md", "What countries demand from when, and their ids."),
     "documents": ("docs/documents.md", "Received documents: pages, attachments, responses."),
     "validation": ("docs/validation.md", "Validate documents before they are sent."),
     "operations": ("docs/operations.md", "Files and folders, status, monitoring, backup."),
