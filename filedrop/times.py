@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:Z|[+-]\d\d:\d\d|T.*)?|(\d{4})(\d\d)(\d\d)(?:\d.*)?", re.ASCII)
 _FINEST = timedelta(milliseconds=10)  # some databases store moments in steps of 1/300 s
@@ -34,6 +35,11 @@ def backoff(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
 def is_due(due: datetime | None, now: datetime, longest: timedelta) -> bool:
     """Whether it is time to retry. Waits never exceed `longest`, so a later `due` means that the clock was set back."""
     return due is None or not now < due <= now + longest
+
+
+def today() -> date:
+    """The day that it is here."""
+    return here(from_seconds(time.time())).date()
 
 
 def moment(timestamp: str | None) -> datetime | None:

@@ -18,6 +18,7 @@ from filedrop.cli import FAILED, MISUSED, UNREACHABLE, reaching
 from filedrop.cli.checking import (
     CONFIGURATION,
     CheckResult,
+    code_list_found,
     commands_found,
     mapping_found,
     own_settings_found,
@@ -44,6 +45,7 @@ from filedrop.storage.folders import InboundFolder, OutboundFolder
 from filedrop.storage.former import left_behind, left_in_folders, served_folders
 from filedrop.storage.marker import MARKER, read_marker
 from filedrop.text import size
+from filedrop.times import today
 
 if sys.platform == "win32":
     from filedrop.cli.service.inside import ask
@@ -100,6 +102,7 @@ def check(
     results += [CheckResult(CONFIGURATION, "warning", warning) for warning in config.warnings]
     results += own_settings_found(config)
     results += participants_found(config)
+    results.append(code_list_found(today()))
     results += mapping_found(config)
     results += validation_found(config)
     results += commands_found(config)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from filedrop.config.rules import load_rules
 from filedrop.config.shown import own_settings
 from filedrop.errors import ConfigError, NoVerdict
-from filedrop.identify import participants
+from filedrop.identify import codelist, participants
 from filedrop.identify.mapping import Rules
 from filedrop.programs import find
 from filedrop.validation import validator_of
@@ -42,6 +42,15 @@ def participants_found(config: Config) -> Iterator[CheckResult]:
         for participant in company.participants:
             result = "warning" if participants.is_listed(participant) else "failed"
             yield from (CheckResult(CONFIGURATION, result, doubt) for doubt in participants.doubts(key, participant))
+
+
+def code_list_found(today: date) -> CheckResult:
+    """The result for the Peppol code list, by which ids are judged."""
+    edition = codelist.edition()
+    if not edition.is_old(today):
+        return CheckResult(CONFIGURATION, "ok", f"the Peppol code list is version {edition}")
+    says = f"the Peppol code list is version {edition}, and newer ones exist by now: install a newer filedrop"
+    return CheckResult(CONFIGURATION, "warning", says)
 
 
 def own_settings_found(config: Config) -> Iterator[CheckResult]:

@@ -21,6 +21,7 @@ from filedrop.files import open_regular
 from filedrop.files.rights import explain
 from filedrop.identify import demand, read
 from filedrop.identify import identify as settle
+from filedrop.identify.codelist import edition
 from filedrop.identify.identity import explained, rule_of
 from filedrop.identify.mapping import Rules
 from filedrop.model.fault import Fault
@@ -103,6 +104,7 @@ def _identified(
 ) -> tuple[dict[str, Any], Identified | None]:
     """What is told of a file, and what that was taken from; `company` is whose it is taken for."""
     told: dict[str, Any] = {"file": str(file), **dict.fromkeys(FIELDS), "channel": "", "sources": {}, "warnings": []}
+    told["code_list"] = edition().version
     identified = None
     try:
         with nullcontext(sys.stdin.buffer) if file == STDIN else open_regular(file) as stream:
@@ -137,6 +139,8 @@ def _show(told: dict[str, Any], *, is_read: bool) -> None:
         if told[name] or name != "channel":
             source = told["sources"].get(name, "company" if name == "channel" else "missing")
             say(f"  {name:<12} {told[name] or '-'}  ({source})")
+    if is_read:
+        say(f"  code list    {edition()}")
     for warning in told["warnings"]:
         tell(f"  warning      {warning}", indent=BELOW)
     if told["error"]:

@@ -11,33 +11,62 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+_OLD = timedelta(days=274)
 _FOLDER = Path(__file__).parent / "codelists"
 
 
 class Version(NamedTuple):
-    """One entry of the document list: a version of a document type, its processes, and what the list calls it."""
+    """One entry of the document list: a version of a document type, its processes, and what the list calls it.
+
+    `removal` is the day of its removal from the network, as ISO 8601 writes it; None where the list has none.
+    """
 
     version: str
     state: str
     processes: list[str]
     name: str
+    removal: str | None
 
 
 class Scheme(NamedTuple):
     """One entry of the participant scheme list; `instead` is the code that has taken its place.
 
     `form`: what a value looks like, as a regular expression for upper and lower case; None where the list doesn't say.
+    `removal`: as of a document type.
     """
 
     name: str
     state: str
     instead: str | None
     form: str | None
+    removal: str | None
+
+
+class Edition(NamedTuple):
+    """The version of the code list, and the day on which it was published."""
+
+    version: str
+    published: date
+
+    def __str__(self) -> str:
+        return f"{self.version} of {_in_words(self.published)}"
+
+    def is_old(self, today: date) -> bool:
+        """Whether it was published more than nine months ago; a new one comes out every two to four months."""
+        return today - self.published > _OLD
+
+
+class Fate(NamedTuple):
+    """What the list has done with an entry (`deprecated`, `removed`), and when, in brackets; both empty for nothing."""
+
+    done: str
+    when: str
 
 
 class Roles(NamedTuple):
@@ -97,8 +126,29 @@ def scheme(code: str) -> Scheme | None:
     entry = _list("schemes").get(code)
     if not entry:
         return None
-    name, state, instead, form = entry
-    return Scheme(name, state, instead, next((row["form"] for row in _rows("forms") if row["scheme"] == code), form))
+    name, state, instead, form, removal = entry
+    own_form = next((row["form"] for row in _rows("forms") if row["scheme"] == code), form)
+    return Scheme(name, state, instead, own_form, removal)
+
+
+def fate(entry: Version | Scheme, today: date) -> Fate:
+    """What has become of an entry by today: a list calls an entry deprecated until its day of removal is over."""
+    removal = date.fromisoformat(entry.removal) if entry.removal else None
+    if removal is None:
+        return Fate("" if entry.state == "active" else entry.state, "")
+    if removal <= today:
+        return Fate("removed", f" (removed on {_in_words(removal)})")
+    return Fate("deprecated", f" (it will be removed on {_in_words(removal)})")
+
+
+def edition() -> Edition:
+    """Which code list this is."""
+    about = _file("documents")
+    return Edition(about["version"], date.fromisoformat(about["published"]))
+
+
+def _in_words(day: date) -> str:
+    return f"{day.day} {day:%B %Y}"
 
 
 def scheme_code(name: str) -> str | None:
@@ -122,15 +172,20 @@ def roles_of(document: str, customization: str, type_code: str) -> Roles:
     return next(row for row in roles(document) if row.fit(customization, type_code))
 
 
-@lru_cache
 def _list(name: str) -> dict[str, Any]:
-    entries: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_text(encoding="utf-8"))["entries"]
+    entries: dict[str, Any] = _file(name)["entries"]
     return entries
 
 
 @lru_cache
+def _file(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return content
+
+
+@lru_cache
 def _scheme_codes() -> dict[str, str]:
-    return {name.upper(): instead or code for code, (name, _, instead, _) in _list("schemes").items()}
+    return {name.upper(): instead or code for code, (name, _, instead, *_) in _list("schemes").items()}
 
 
 @lru_cache

@@ -12,6 +12,7 @@ from filedrop.identify import codelist
 from filedrop.identify.participants import doubts as doubts_of
 from filedrop.identify.participants import fault, with_value
 from filedrop.model.document import local_name
+from filedrop.times import today
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,8 +112,9 @@ def _doubts(ids: Mapping[str, str], reading: Reading) -> list[str]:
             f"document_id: it is an id for {local_name(document_id)}, but the document is {reading.root_name}"
         )
     entry = codelist.document_entry(document_id)
-    if entry is not None and entry.state != "active":
-        doubts.append(f"document_id: the Peppol code list has {entry.state} this document type")
+    done, when = codelist.fate(entry, today()) if entry is not None else ("", "")
+    if done:
+        doubts.append(f"document_id: the Peppol code list has {done} this document type{when}")
     if document_id and not codelist.knows_document(document_id):
         doubts.append("document_id: no code list knows this document type")
     state = codelist.process_state(ids.get("process_id", ""))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from filedrop.identify import codelist
 from filedrop.model.document import participant_key, without_scheme
+from filedrop.times import today
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,7 +73,6 @@ def is_listed(participant: str) -> bool:
     return codelist.scheme(participant.partition(":")[0]) is not None
 
 
-@lru_cache(1024)  # the same few, document after document
 def doubts(role: str, participant: str) -> tuple[str, ...]:
     """What is doubtful about a ParticipantID in good form; `role` is `sender` or `receiver`, or where it stands."""
     code, _, value = participant.partition(":")
@@ -80,16 +80,17 @@ def doubts(role: str, participant: str) -> tuple[str, ...]:
     listed = codelist.scheme(code)
     if listed is None:
         said.append(f"{role} {participant}: the scheme {code} is not in the Peppol code list")
-    elif listed.state != "active":
+    elif done := (fate := codelist.fate(listed, today())).done:
         use = f"; use {listed.instead} instead" if listed.instead else ""
         said.append(
-            f"{role} {participant}: the Peppol code list has {listed.state} the scheme {code} ({listed.name}){use}"
+            f"{role} {participant}: the Peppol code list has {done} the scheme {code} ({listed.name}){use}{fate.when}"
         )
     if listed is not None and (wrong := _wrong(code, listed, value)):
         said.append(f"{role} {participant}: {wrong}")
     return tuple(said)
 
 
+@lru_cache(1024)  # the same few, document after document
 def _wrong(code: str, scheme: codelist.Scheme, value: str) -> str:
     """What is wrong with a value of a scheme; "" where nothing is."""
     # The form first: a check takes more of them (findings/stdnum-forms.sh).

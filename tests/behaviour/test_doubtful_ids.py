@@ -20,7 +20,11 @@ DOUBTFUL = {  # receiver, customization, process -> what is said
     "removed process.xml": ({"process": "urn:peppol:bis:taxreporting"}, "code list has removed this process"),
     "deprecated process.xml": ({"process": "urn:www.cenbii.eu:profile:bii04:ver2.0"}, "has deprecated this process"),
     "removed scheme.xml": ({"receiver": "9908:810418052"}, "removed the scheme 9908 (NO:ORGNR); use 0192 instead"),
-    "deprecated scheme.xml": ({"receiver": "0193:whoever"}, "deprecated the scheme 0193 (UBLBE); use 0208 instead"),
+    "removed scheme with a date.xml": (
+        {"receiver": "0193:whoever"},
+        "removed the scheme 0193 (UBLBE); use 0208 instead (removed on 7 July 2026)",
+    ),
+    "xrechnung 2.1.xml": ({"customization": f"{XRECHNUNG}2.1"}, "this document type (removed on 1 August 2026)"),
     "unlisted scheme.xml": ({"receiver": "0299:whoever"}, "scheme 0299 is not in the Peppol code list"),
     "check digit.xml": ({"receiver": "0192:810418053"}, "receiver 0192:810418053: the check digit does not fit"),
     "form.xml": ({"receiver": "0208:BE0123456749"}, "it doesn't have the form of the scheme 0208 (BE:EN)"),

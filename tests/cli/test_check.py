@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,7 @@ from support.faults import instead
 from support.rights import as_anyone
 from support.systems import modes
 
+from filedrop.cli.checking import code_list_found
 from filedrop.process.lock import JOURNAL
 from filedrop.text import command
 
@@ -367,3 +369,10 @@ def test_python_in_a_folder_of_roots(world: World, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert ", mode 0700; filedrop runs as 12345. Install filedrop where every user can read it" in done.stderr
+
+
+@pytest.mark.parametrize(("today", "result"), [(date(2026, 11, 27), "ok"), (date(2027, 6, 1), "warning")])
+def test_code_list(today: date, result: str) -> None:
+    """The code list's version is shown, and that newer ones exist after nine months."""
+    found = code_list_found(today)
+    assert (found.result, "version 9.7 of 2 July 2026" in found.says) == (result, True)

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
     from cli.conftest import Filedrop
     from support.world import World
 
-KEYS = {"file", "sender", "receiver", "document_id", "process_id", "channel", "sources", "warnings", "error"}
+KEYS = {
+    "file",
+    "sender",
+    "receiver",
+    "document_id",
+    "process_id",
+    "channel",
+    "sources",
+    "warnings",
+    "error",
+    "code_list",
+}
 
 
 def test_without_a_configuration(filedrop: Filedrop, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 
@@ -113,3 +114,26 @@ def test_checks() -> None:
 def test_scheme_names(name: str, code: str | None) -> None:
     """A scheme's name becomes its code, or the one that the list says to use instead."""
     assert codelist.scheme_code(name) == code
+
+
+@pytest.mark.parametrize(
+    ("today", "done", "when"),
+    [
+        (date(2026, 7, 6), "deprecated", " (it will be removed on 7 July 2026)"),
+        (date(2026, 7, 7), "removed", " (removed on 7 July 2026)"),
+    ],
+)
+def test_day_of_removal(today: date, done: str, when: str) -> None:
+    """What a list calls deprecated is removed from its day of removal on, whatever the list's age."""
+    scheme = codelist.scheme("0193")
+    assert scheme is not None
+    assert scheme.state == "deprecated"
+    assert codelist.fate(scheme, today) == (done, when)
+
+
+def test_age_of_the_list() -> None:
+    """A list is old nine months after its publication, and names its version and that day."""
+    edition = codelist.edition()
+    assert str(edition) == "9.7 of 2 July 2026"
+    assert not edition.is_old(date(2027, 4, 2))
+    assert edition.is_old(date(2027, 4, 3))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
@@ -147,7 +148,8 @@ class Entry(NamedTuple):
     best: str
     root: str
     customization: str
-    state: str
+    done: str
+    when: str
     processes: list[str]
 
     @property
@@ -172,10 +174,20 @@ def entries() -> list[Entry]:
     path = Path(codelists.__file__).parent / "documents.json"
     listed = json.loads(path.read_text(encoding="utf-8"))["entries"]
     return [
-        Entry(f"{name}::{version}", f"{name}::{versions[0][0]}", *name.split("##", 1), state, processes)
+        Entry(
+            f"{name}::{version}", f"{name}::{versions[0][0]}", *name.split("##", 1), *_fate(state, removal), processes
+        )
         for name, versions in listed.items()
-        for version, state, processes, _ in versions
+        for version, state, processes, _, removal in versions
     ]
+
+
+def _fate(state: str, removal: str | None) -> tuple[str, str]:
+    """What the list has done with an entry by now, and when."""
+    if removal is None:
+        return ("" if state == "active" else state), ""
+    day = date.fromisoformat(removal)
+    return "removed", f" (removed on {day.day} {day:%B %Y})"  # all days of the list are over
 
 
 def table() -> dict[str, Parties]:
@@ -318,8 +330,8 @@ def test_envelope() -> None:
         told = [warning for warning in identity.warnings if warning.startswith("document_id: ")]
         if entry.id.startswith(f"{entry.root}##") and "::" in entry.root:
             assert told.pop(0) == f"document_id: it is an id for {entry.local}, but the document is Content"
-        old = f"document_id: the Peppol code list has {entry.state} this document type"
-        assert told == ([] if entry.state == "active" else [old]), entry.id
+        old = f"document_id: the Peppol code list has {entry.done} this document type{entry.when}"
+        assert told == ([old] if entry.done else []), entry.id
 
 
 @pytest.mark.parametrize("code", ["261", "389", "471", "473", "500", "501", "502", "527"])
