@@ -19,10 +19,10 @@ from filedrop.process.clock import now
 from filedrop.storage import sidecar
 from filedrop.storage.names import unnumbered
 from filedrop.text import command, forms
-from filedrop.times import local, moment, stated
+from filedrop.times import here, local, moment, stated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from filedrop.journal import GivenAnswer, Journal, MessageRow
     from filedrop.model.document import Document
@@ -41,6 +41,7 @@ LIES = {True: "is in", False: "was last in", None: "was last in a folder that do
 @click.option("--party", help="Find documents by sender or receiver: a ParticipantID, or a part of the other's name.")
 @click.option("--since", type=DAY, metavar="DATE", help="Find documents of this day and later, such as 2026-11-01.")
 @click.option("--until", type=DAY, metavar="DATE", help="Find documents of this day and earlier.")
+@click.option("--long", "is_long", is_flag=True, help="Show everything about each, not only if it is the only one.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
 def history(
@@ -51,12 +52,14 @@ def history(
     party: str | None,
     since: datetime | None,
     until: datetime | None,
+    is_long: bool,
     as_json: bool,
 ) -> None:
     """Show everything that happened to a document or a message, also if its file is gone.
 
     Write the name of its file, its message number, or the id in its sidecar. Or find it by what it contains: the
-    options can be combined. If there are several, the newest comes first.
+    options can be combined. If there are several, the newest comes first, and each has one line, with its id or its
+    message number in brackets: write that, or --long, to see everything.
     """
     if (name is None) == (number is None and party is None and since is None and until is None):
         raise click.UsageError("write either a name, a message number or an id, or options that say what to find")
@@ -75,19 +78,27 @@ def history(
         sought = "that fits these options" if name is None else name
         complain(f"the journal has no document or message {sought}; filedrop messages lists the access point's archive")
         raise SystemExit(FAILED)
-    for nth, told in enumerate(found):
-        if as_json:
-            show_json(told)
-            continue
-        if nth:
-            say()
-        for line in _lines(told):
-            tell(line, indent="      ")
+    _show(found, is_long=is_long, as_json=as_json)
     more = len(documents[SHOWN:]) + len(messages[SHOWN:])
     if more and name is None:
         complain("and older ones: to see these, write more options, such as --until")
     elif more:
         complain(f"and {more} older ones: to see one of these, write its id or message number")
+
+
+def _show(found: Sequence[Mapping[str, Any]], *, is_long: bool, as_json: bool) -> None:
+    if as_json:
+        for told in found:
+            show_json(told)
+    elif len(found) > 1 and not is_long:
+        for told in found:
+            tell(_in_a_line(told), indent="      ")
+    else:
+        for nth, told in enumerate(found):
+            if nth:
+                say()
+            for line in _lines(told):
+                tell(line, indent="      ")
 
 
 def _messages(journal: Journal, name: str) -> list[MessageRow]:
@@ -148,6 +159,20 @@ def _whereabouts(path: Path | None) -> dict[str, Any]:
     except OSError:
         there = None
     return {"path": str(path), "there": there}
+
+
+def _in_a_line(told: Mapping[str, Any]) -> str:
+    """When it was dropped or received, what it is, whose, and its state."""
+    is_sent = told["direction"] == "OUT"
+    begun = told["history"][0]["at"] if is_sent and told["history"] else told["received"]
+    at = moment(begun)
+    document = told.get("document") or {}
+    kind = f" {document['type']} {document.get('number') or ''}".rstrip() if document.get("type") else ""
+    other = f"to {told['receiver'] or 'unknown'}" if is_sent else f"from {told['sender'] or 'unknown'}"
+    name = told.get("dropped_as") or told["file"] or "a message"
+    known_as = told["id"] if is_sent else told["msg_no"]
+    when = f"{here(at):%Y-%m-%d %H:%M}" if at else begun
+    return f"{when}  {told['company'] or '-'}: {name}:{kind} {other}: {told['state']} [{known_as}]"
 
 
 def _lines(told: Mapping[str, Any]) -> Iterator[str]:

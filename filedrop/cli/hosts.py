@@ -103,7 +103,7 @@ def _show(seen: Seen) -> None:
         [
             host.name,
             _condition(host),
-            local(from_seconds(host.at)),
+            local(from_seconds(host.at), "seconds"),
             host.version,
             ", ".join(sorted(seen.leases_of(host.incarnation))) or "-",
         ]

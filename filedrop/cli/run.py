@@ -19,7 +19,7 @@ import click
 from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE, exit_status
 from filedrop.cli.opening import database, open_config
-from filedrop.cli.serving import hosting_of, serve
+from filedrop.cli.serving import hosting_of, log_conversion, serve
 from filedrop.cli.show import complain, say, tell
 from filedrop.daemon.daemon import Daemon
 from filedrop.errors import FiledropError
@@ -197,6 +197,7 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         logs.log_libraries(log)
         with ExitStack() as stack:
             journal = stack.enter_context(locked_state(config.state, database(config)))
+            log_conversion(journal, log)
             hosting = hosting_of(config, journal, log)
             if hosting:
                 stack.enter_context(hosting.for_one_run(stopped))

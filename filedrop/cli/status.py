@@ -20,8 +20,8 @@ from filedrop.files.disk import shortage
 from filedrop.model.report import LISTED
 from filedrop.process.lock import is_running
 from filedrop.status import daemon_file, status_file
-from filedrop.status.matters import heading, in_a_line, line_of, unlisted, verdict
-from filedrop.status.model import COUNTS
+from filedrop.status.matters import heading, in_a_line, line_of, trouble, unlisted, verdict
+from filedrop.status.model import COUNTS, VERSION, Status
 from filedrop.status.reasons import asked_again
 from filedrop.status.survey import Survey
 from filedrop.status.together import together
@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filedrop.config import Config
-    from filedrop.status.model import AccountStatus, CompanyStatus, Count, DocumentStatus, Matter, Status
+    from filedrop.status.model import AccountStatus, CompanyStatus, Count, DocumentStatus, Matter
 
 
 MATTERS = ("overdue", "failed", "stuck")  # counts of what needs attention in any case
 SILENT = timedelta(minutes=5)  # a daemon reports each minute
 _WRITTEN = "`state` and `root`"
+_MOMENTS: tuple[Literal["written", "configured"], ...] = ("written", "configured")
 _FOLDERS: tuple[Literal["root", "state"], ...] = ("root", "state")
 
 
@@ -59,9 +60,8 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
     """
     try:
         config = open_config(config_option)
-    except ConfigError:
-        if not (is_check or as_json):
-            _show_by_the_one_before(configuration.find(config_option))
+    except ConfigError as error:
+        _answer_without_configuration(configuration.find(config_option), error, is_check=is_check, as_json=as_json)
         raise
     if is_missing(config.state) or may_use(config.state):
         _answer(_look(config), is_check=is_check, as_json=as_json)
@@ -144,22 +144,53 @@ def _look(config: Config) -> Status:
         return Survey(config, journal).take(part, running=running, now=datetime.now().astimezone())
 
 
-def _show_by_the_one_before(path: Path) -> None:
-    """Show what the running daemon wrote last, although its configuration in this file has a mistake by now."""
+def _answer_without_configuration(path: Path, error: ConfigError, *, is_check: bool, as_json: bool) -> None:
+    """Show what there is to show while the configuration in this file has a mistake, which is part of the answer."""
     root, state = (configuration.named_folder(key, path) for key in _FOLDERS)
-    if state and is_running(state) is False:
+    is_stopped = state is not None and is_running(state) is False
+    before = None if is_stopped or not root else _by_the_one_before(root)
+    if is_check or as_json:
+        why = f"the configuration can't be used: {'; '.join(error.complaints)}"
+        matters = [*_others(before), trouble("configuration", why)]
+        now: Status = {**(before or _nothing_known()), "matters": matters}
+        now["troubles"] = {**now["troubles"], "configuration": why}
+        now["running"] = False if is_stopped else now["running"]
+        if as_json:
+            show_json(now)
+        else:
+            say(in_a_line(now))
+    elif is_stopped:
         say("filedrop isn't running, and can't start with this configuration.")
-        return
-    status = status_file.read(root) if root else None
-    if status is None or not status["running"]:
-        return
-    with suppress(FiledropError), _by_anybody():  # the mistake is what matters
-        written, read = datetime.fromisoformat(status["written"]), datetime.fromisoformat(status["configured"])
-        if abs(datetime.now().astimezone() - written) > SILENT:
-            return
-        which = "the configuration before that" if status["troubles"].get("configuration") else "that one"
-        say(f"filedrop read its configuration at {local(read)}, and uses {which}. It reported at {local(written)}:")
-        _show(status)
+    elif before:
+        with suppress(FiledropError), _by_anybody():  # the mistake is what matters
+            which = "the configuration before that" if before["troubles"].get("configuration") else "that one"
+            written, read = (datetime.fromisoformat(before[key]) for key in _MOMENTS)
+            say(f"filedrop read its configuration at {local(read)}, and uses {which}. It reported at {local(written)}:")
+            _show(before)
+
+
+def _by_the_one_before(root: Path) -> Status | None:
+    """What the daemon that runs wrote lately; None if it didn't, or if that has a wrong form."""
+    with suppress(FiledropError), _by_anybody():
+        status = status_file.read(root)
+        if status and status["running"]:
+            written, _ = (datetime.fromisoformat(status[key]) for key in _MOMENTS)
+            in_a_line(status)
+            return status if abs(datetime.now().astimezone() - written) <= SILENT else None
+    return None
+
+
+def _others(before: Status | None) -> list[Matter]:
+    """What needs attention but for the configuration."""
+    return [matter for matter in before["matters"] if matter["about"] != "configuration"] if before else []
+
+
+def _nothing_known() -> Status:
+    return Status(
+        filedrop=VERSION, written=datetime.now().astimezone().isoformat(timespec="seconds"), heard=None, running=None,
+        journal="", companies={}, accounts={}, tables=[], troubles={}, alerts=[], unassigned=None, configured="",
+        keep_archive="forever", matters=[],
+    )  # fmt: skip
 
 
 def _show(now: Status) -> None:

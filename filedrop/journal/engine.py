@@ -17,6 +17,7 @@ from filedrop.journal import statements
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
 _T = TypeVar("_T")
 
@@ -80,7 +81,8 @@ class Engine(ABC):
     """The open journal as transactions. Thread-safe. Raises JournalError where it can't be read or written.
 
     `id` is the journal's own, which it keeps wherever it goes; `place` is where it is, for people. `trouble` says why
-    the last write failed, "" where it succeeded; `commits` counts successful commits.
+    the last write failed, "" where it succeeded; `commits` counts successful commits. `former` is the copy of an older
+    form from which it was converted when it was opened, None if it wasn't.
     """
 
     id: str
@@ -90,6 +92,7 @@ class Engine(ABC):
         self.trouble = ""
         self._damage = ""  # trouble that stays, although a write may succeed
         self.commits = 0
+        self.former: Path | None = None
         self._queue: list[_Ticket] = []
         self._queue_lock = threading.Lock()
         self._writer_lock = threading.Lock()

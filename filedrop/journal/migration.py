@@ -125,13 +125,15 @@ STEPS = {
 """The statements that lead from each older schema to the next."""
 
 
-def migrate(connection: sqlite3.Connection, path: Path, schema: str) -> None:
+def migrate(connection: sqlite3.Connection, path: Path, schema: str) -> Path:
     """Bring the journal at `path` up to date from an older schema, within a transaction of the connection.
 
-    What it was is kept beside it: `journal-1.sqlite`. Raises JournalError, and after a rollback it is as it was.
+    What it was is kept beside it: `journal-1.sqlite`, which is returned. Raises JournalError, and after a rollback it
+    is as it was.
     """
+    copy = path.with_name(f"{path.stem}-{schema}{path.suffix}")
     try:
-        _copy(path, path.with_name(f"{path.stem}-{schema}{path.suffix}"))
+        _copy(path, copy)
         for older in range(int(schema), SCHEMA_VERSION):
             for statement in STEPS[str(older)]:
                 connection.execute(statement)
@@ -142,6 +144,7 @@ def migrate(connection: sqlite3.Connection, path: Path, schema: str) -> None:
             "posted: see that its disk has room for a copy and that its folder belongs to the service, and start "
             "filedrop again; or install the version that has written it"
         ) from error
+    return copy
 
 
 def _copy(path: Path, target: Path) -> None:

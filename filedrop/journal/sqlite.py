@@ -199,7 +199,7 @@ class Sqlite(Engine):
             refuse_moved(self.place, found)
         schema = str(found.get("schema", SCHEMA_VERSION))
         if schema in STEPS and migrates:
-            migrate(self._writer, self.path, schema)
+            self.former = migrate(self._writer, self.path, schema)
         elif schema in STEPS:
             raise JournalError(
                 f"{self.path} was written by an older version of filedrop (schema {schema}): restart the service, "

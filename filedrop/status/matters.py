@@ -130,10 +130,15 @@ def find(
     for account, rows in for_nobody.items():
         found += _stuck_for_nobody(rows, account, config)
     found += [matter for folder in removed for matter in _removed_folder(folder)]
-    found += [_matter("trouble", about=about, title=why) for about, why in status["troubles"].items()]
+    found += [trouble(about, why) for about, why in status["troubles"].items()]
     found += [_matter("table", about=why, title=why) for why in status["tables"]]
     found += [_matter("alert", about=why, title=why) for why in status["alerts"]]
     return sorted(found, key=lambda matter: _KINDS.index(matter["kind"]))
+
+
+def trouble(about: str, why: str) -> Matter:
+    """What else keeps work from being done, as a matter."""
+    return _matter("trouble", about=about, title=why)
 
 
 def unseen(status: Status) -> frozenset[Key]:

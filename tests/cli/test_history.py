@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from support.documents import SELLER, invoice, order
+from support.documents import BUYER, SELLER, invoice, order
 from support.faults import cut_after
 
 from filedrop.journal import JOURNAL
@@ -179,3 +179,16 @@ def test_nothing_to_find(filedrop: Filedrop, world: World, words: list[str]) -> 
     """A name or what is known of it, and days as days: otherwise the command says how it is used."""
     world.run_once()
     assert filedrop("history", *words).returncode == 2
+
+
+def test_several_have_a_line_each(filedrop: Filedrop, known: World) -> None:
+    """A line has when, whose, what, to or from whom, the state, and what to write for all of it; --long shows that."""
+    sent, received = filedrop("history", "--number", "1001").stdout.splitlines()
+    (outbound,) = (json.loads(filedrop("history", "invoice.xml", "--json").stdout),)
+    claimed = datetime.fromisoformat(outbound["history"][0]["at"]).astimezone()
+    assert sent == (
+        f"{claimed:%Y-%m-%d %H:%M}  acme: invoice.xml: Invoice 1001 to {BUYER}: {outbound['state']} [{outbound['id']}]"
+    )
+    assert received.endswith(f": Order 1001 from {BUYER}: received [1]")
+    assert filedrop("history", outbound["id"]).stdout in filedrop("history", "--number", "1001", "--long").stdout
+    assert known.delivered()

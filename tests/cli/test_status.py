@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import structlog
 from structlog.testing import LogCapture
-from support.commands import ask
+from support.commands import ask, run_here
 from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice, order
 from support.faults import cut_after, instead
@@ -649,3 +649,27 @@ def test_a_value_that_nobody_would_write(filedrop: Filedrop, world: World, key: 
             assert done.returncode in (0, 1), done.stderr
             assert "Traceback" not in done.stderr
     assert filedrop("status").returncode == 0
+
+
+def test_answer_with_a_mistaken_configuration(world: World) -> None:
+    """Monitoring gets its answer on standard output, whatever is wrong: what the daemon reports, and the mistake."""
+    world.run_once()
+    mistaken = world.base / "mistaken.yaml"
+    mistaken.write_text(world.config_text().replace("root:", "colour: blue\nroot:", 1))
+    check = run_here("--config", str(mistaken), "status", "--check")
+    assert (check.returncode, len(check.stdout.splitlines())) == (2, 1)
+    assert "filedrop isn't running" not in check.stderr
+    assert "the configuration can't be used: " in check.stdout
+    assert "colour" in check.stdout
+    shown = run_here("--config", str(mistaken), "status", "--json")
+    status = json.loads(shown.stdout)
+    assert (shown.returncode, status["running"]) == (2, False)
+    assert "colour" in status["troubles"]["configuration"]
+    assert [matter["about"] for matter in status["matters"]] == ["configuration"]
+    with world.daemon():
+        world.until((world.root / NAME).exists)
+        world.until(lambda: (read(world.root) or {}).get("running"))
+        beside = json.loads(run_here("--config", str(mistaken), "status", "--json").stdout)
+    assert beside["running"]
+    assert list(beside["companies"]) == ["acme"]
+    assert "colour" in beside["troubles"]["configuration"]

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
+from structlog.testing import LogCapture
 from support.documents import BUYER, SELLER
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
+from filedrop.cli.serving import log_conversion
 from filedrop.errors import JournalError
 from filedrop.journal import JOURNAL, Duplicate, Journal, Waiver
 from filedrop.model.document import Need, State
@@ -45,6 +48,11 @@ def test_what_it_knew(path: Path) -> None:
     """Everything that an older journal knew is known, and what it was is kept beside it."""
     before = content(path)
     with locked_state(path.parent) as journal:
+        (copy,) = path.parent.glob("journal-*.sqlite")
+        assert journal.engine.former == copy
+        log = LogCapture()
+        log_conversion(journal, structlog.wrap_logger(None, processors=[log]))
+        assert [(entry["event"], entry["copy"]) for entry in log.entries] == [("journal.converted", str(copy))]
         assert journal.folders.path("f1") == Path("/srv/acme/outbound")
         assert journal.folders.is_settled("f1")
         assert journal.documents.by_id(drop(1).id) == drop(1, revision=1)
