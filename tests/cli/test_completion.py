@@ -214,7 +214,12 @@ def test_a_folder_that_hangs(world: World, config: Path) -> None:
     assert PATIENCE <= 0.5
 
 
-def test_nothing_is_touched_and_nothing_heavy_loaded(world: World, config: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    quick([["retry", ""], [""], ["hold", ""], ["history", ""], ["resolve", ""], ["messages", "--account", ""]], 2),
+    ids=" ".join,
+)
+def test_nothing_is_touched_and_nothing_heavy_loaded(world: World, config: Path, words: list[str]) -> None:
     """No journal is opened, no folder made; neither the libraries of commands are loaded nor their modules."""
     shutil.rmtree(world.state)
     shutil.rmtree(world.outbound)
@@ -228,17 +233,16 @@ finally:
     loaded = [name for name in sys.modules if name in {HEAVY!r} or name.startswith("filedrop.cli.")]
     print("loaded:", *loaded, file=sys.stderr)
 """
-    for words in (["retry", ""], ["hold", ""], ["history", ""], ["resolve", ""], ["messages", "--account", ""], [""]):
-        question = {
-            "_FILEDROP_COMPLETE": "bash_complete",
-            "FILEDROP_CONFIG": str(config),
-            "COMP_WORDS": "\n".join(["filedrop", *words]),
-            "COMP_CWORD": str(len(words)),
-        }
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=os.environ | question, capture_output=True, text=True, check=True
-        )
-        assert done.stderr == "loaded: filedrop.cli.completion\n"
+    question = {
+        "_FILEDROP_COMPLETE": "bash_complete",
+        "FILEDROP_CONFIG": str(config),
+        "COMP_WORDS": "\n".join(["filedrop", *words]),
+        "COMP_CWORD": str(len(words)),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | question, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "loaded: filedrop.cli.completion\n"
     assert sorted(world.base.rglob("*")) == before
 
 
