@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files.abilities import ORDINARY, Abilities
 from filedrop.files.certainty import CERTAINTY
-from filedrop.files.refusals import meant
+from filedrop.files.refusals import meant, outlasting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 DRAFT = re.compile(r"\.(?P<id>[0-9A-HJKMNP-TV-Z]{26})(\.(?P<owner>[0-9a-f]{8}))?(\.[0-9]{1,3})?\.(json|why|part|tmp)")
 # A file on its way to `name`, on a file system that can't rename without replacing (`system.place`).
 MOVING = re.compile(r"\.(?P<name>.+)\.[0-9A-F]{26}\.moving")
+SILLY = re.compile(r"\.(nfs[0-9a-f]{24}|fuse_hidden[0-9a-f]{16,})")  # what an open file is named that was removed
 _SEPARATORS = frozenset("/\\:\0") if sys.platform == "win32" else frozenset("/\0")
 _NOT_FOLLOWED = "it is no folder, but a link or a file: links are not followed here"
 
@@ -200,9 +201,12 @@ class Entry:
     def lstat(self) -> os.stat_result:
         """The status of the file there, or of a link itself. Raises OSError."""
         try:
-            return os.stat(self.address, dir_fd=self.descriptor, follow_symlinks=False)
+            return outlasting(self._lstat, self.directory.abilities)
         except OSError as error:
             raise meant(error, self) from None
+
+    def _lstat(self) -> os.stat_result:
+        return os.stat(self.address, dir_fd=self.descriptor, follow_symlinks=False)
 
     def exists(self) -> bool:
         """Whether anything is there. Raises OSError if that is unknown."""
@@ -234,7 +238,7 @@ class Entry:
         """Remove a file. Raises OSError."""
         CERTAINTY.wait()
         try:
-            _unlink(self)
+            outlasting(lambda: _unlink(self), self.directory.abilities)
         except OSError as error:
             said = meant(error, self)
             if not (missing_ok and isinstance(said, FileNotFoundError)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 from filedrop.files import system
 from filedrop.files.certainty import CERTAINTY
-from filedrop.files.directory import DRAFT
+from filedrop.files.directory import DRAFT, SILLY
 from filedrop.files.identity import identity_of
 from filedrop.files.moving import give_name, place
 from filedrop.files.system import discard
@@ -189,6 +189,16 @@ def clear_drafts(directory: Directory, names: Iterable[str] | None = None) -> No
                 entry.rmdir()
             else:
                 entry.unlink()
+
+
+def clear_silly(directory: Directory, names: Iterable[str]) -> None:
+    """Remove those of these files that only clients of NFS and FUSE have made: an open file's name after its removal.
+
+    They do that when the file is closed, unless the server is away then.
+    """
+    for name in filter(SILLY.fullmatch, names):
+        with contextlib.suppress(OSError):
+            (directory / name).unlink()
 
 
 def _discard(draft: Draft) -> None:

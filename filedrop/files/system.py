@@ -8,14 +8,17 @@ import errno
 import os
 import stat
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.files.certainty import CERTAINTY
 from filedrop.files.directory import DRAFT, MOVING, Entry
 from filedrop.files.identity import are_same
-from filedrop.files.refusals import meant
+from filedrop.files.refusals import PASSING_FOR_MOVES, meant, outlasting
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from filedrop.files.directory import Directory, Where
 
 
@@ -155,15 +158,18 @@ else:
         """Rename within one file system, over an older file of the name. Raises OSError; then that one stays."""
         CERTAINTY.wait()
         try:
-            os.replace(source.name, target.name, src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)
+            _on_both(os.replace, source, target)
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(target)) from error
 
     def open_file(where: Where) -> int:
         """A descriptor to read the file there; a link is refused. Raises OSError."""
-        name, folder = (where.name, where.descriptor) if isinstance(where, Entry) else (where, None)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+            if isinstance(where, Entry):
+                name, folder = where.name, where.descriptor
+                return outlasting(lambda: os.open(name, flags, dir_fd=folder), where.directory.abilities)
+            return os.open(where, flags)
         except OSError as error:
             raise meant(error, where) from None
 
@@ -226,8 +232,12 @@ else:
     def link(file: Entry, name: Entry) -> None:
         """Give a file a second name. Raises OSError (FileExistsError: that is taken)."""
         CERTAINTY.wait()
-        folders = {"src_dir_fd": file.descriptor, "dst_dir_fd": name.descriptor}
-        os.link(file.name, name.name, **folders, follow_symlinks=False)
+        _on_both(partial(os.link, follow_symlinks=False), file, name)
+
+    def _on_both(call: Callable[..., None], source: Entry, target: Entry) -> None:
+        """Make a call about two names. Raises OSError, after a while for an error that may pass."""
+        folders = {"src_dir_fd": source.descriptor, "dst_dir_fd": target.descriptor}
+        outlasting(lambda: call(source.name, target.name, **folders), target.directory.abilities, PASSING_FOR_MOVES)
 
     def _move_by_link(own: Entry, target: Entry) -> None:
         """Move a file from a name of its own to one that others may use. Raises FileExistsError: that one is taken."""
@@ -248,7 +258,7 @@ else:
 
     def _rename(source: Entry, target: Entry) -> None:
         CERTAINTY.wait()
-        os.rename(source.name, target.name, src_dir_fd=source.descriptor, dst_dir_fd=target.descriptor)
+        _on_both(os.rename, source, target)
 
     def _taken(source: Entry, target: Entry) -> FileExistsError:
         return FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(source), None, str(target))

@@ -70,6 +70,7 @@ def resume(
     if marker is None or (belongs and marker.folder != folder.id):  # a missing share isn't a missing file
         raise away
     temporary = here / row.temporary
+    _end_link(here, row)
     if temporary.is_file():  # a folder or link isn't what was fetched
         row = _not_placed(context, row)
         if belongs:  # else it is fetched into the folder where it belongs now
@@ -307,6 +308,14 @@ def _not_placed(context: MessageSource, row: MessageRow) -> MessageRow:
     if row.state == "placing":
         row = context.journal.messages.record(replace(row, state="named"))
     return row
+
+
+def _end_link(here: Directory, row: MessageRow) -> None:
+    """Remove the temporary file of a document that a killed process has placed by a link, which may not be counted."""
+    if row.state == "placing" and not here.abilities.inodes:
+        temporary = here / row.temporary
+        if any(files.are_same(temporary, here.entry(name)) for name in reserved(here, row)):
+            temporary.unlink(missing_ok=True)
 
 
 def _lies_there(here: Directory, row: MessageRow) -> bool:

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from filedrop.errors import Changed, DocumentError
-from filedrop.files import discard
+from filedrop.files import clear_silly, discard
 from filedrop.files.rights import explain
 from filedrop.journal import Waiver
 from filedrop.model.document import State
@@ -146,7 +146,7 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
         retry_needy(journal, desk.shared.log, folder.id, desk.shared.now())
     put_off = desk.handover.put_off  # not what is put off meanwhile
     known = journal.folders.is_settled(folder.id)
-    uncleared = _uncleared(folder)
+    uncleared = _uncleared(folder, failed=bool(desk.health.trouble or desk.health.refused))
     unread = (yield from restore(desk)) if not known else None
     sending = yield from _listed(folder.documents("sending"))
     files = yield from _listed(journal.documents.files_in(folder.id, "sending"))
@@ -157,6 +157,8 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
     unwritten = yield from write_notes(desk, findings.notes, lying)
     desk.handover.forget_put_off(put_off - {document_id for _, document_id in files})
     lone = sorted(name for name in there - known_names if not folder.names_document(name))
+    if desk.handover.is_idle():  # nobody has them open
+        clear_silly(folder.at("sending"), lone)
     del files, sending, known_names, there, lying  # each may have a hundred thousand
     has_lone = yield from _compare_sent(desk, findings)
     _clear_notes(desk, findings, "failed", (yield from _names(folder.documents("failed"))))
@@ -175,10 +177,10 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
         raise trouble
 
 
-def _uncleared(folder: OutboundFolder) -> OSError | None:
+def _uncleared(folder: OutboundFolder, *, failed: bool) -> OSError | None:
     """What keeps a killed process's drafts from being removed, which keeps nothing else from being compared."""
     try:
-        folder.clear_drafts_once()
+        folder.clear_drafts_once(failed=failed)
     except OSError as error:
         return error
     return None

@@ -93,7 +93,7 @@ class OutboundFolder(Folder):
 
         `now`: the steady time, if known; then this listing counts for `held_by`, too.
         """
-        entries = self._hold_files.note(self.at().scan(), now)
+        entries = self._hold_files.listed(self.at(), now)
         return (entry.name for entry in entries if self.is_dropped(entry))
 
     def is_dropped(self, entry: os.DirEntry[str]) -> bool:
@@ -177,13 +177,13 @@ class OutboundFolder(Folder):
         """Whether `outbound/` has a file of the document's size. It may be the document, which then isn't taken."""
         return any(there.size == document.size for name in self.dropped() if (there := self.stamp("", name)))
 
-    def clear_drafts_once(self) -> None:
+    def clear_drafts_once(self, *, failed: bool = False) -> None:
         """Remove drafts that a killed process left, and end its moves. Works only once; after an error, again.
 
-        Raises OSError.
+        `failed`: moves of this process have failed, and are ended in any case. Raises OSError.
         """
-        if not self._cleared:
-            for place_in in ("", "archive", "sending"):
+        if failed or not self._cleared:
+            for place_in in () if self._cleared else ("", "archive", "sending"):
                 clear_drafts(self.at(place_in))
             for place_in in ("", "sending", "sent", "failed", *(f"archive/{month}" for month in self.months()[-1:])):
                 here = self.at(place_in)

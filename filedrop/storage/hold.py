@@ -3,7 +3,8 @@
 People write them, by hand and on systems that hide or add endings. So the stem counts, in any case and with any
 endings, and a listing finds it. Senders ask before each post: a few spellings are looked up each time, which costs
 microseconds, and the folder is listed once a second for the others. On a share with very many files a listing takes
-seconds: then it is listed less often.
+seconds: then it is listed less often. Where other computers use the folder, this one may remember for a while that a
+name is missing; a listing asks the server. There, the folder is listed before each post, unless that takes long.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 HOLD = "HOLD"  # the file that `filedrop hold` creates
 USUAL = (HOLD, "HOLD.txt", "hold", "hold.txt")  # looked up before each post
-LISTED_EVERY = 1.0  # seconds between two listings,
+LISTED_EVERY = 1.0  # seconds between two listings on a disk of this computer,
 PER_LISTING = 9.0  # and as many times as long as the last one took: posts have nine tenths of the time
 
 
@@ -72,17 +73,22 @@ class HoldFiles:
             if found:  # else a listing elsewhere may have noted one meanwhile
                 self._known = found
             if now is not None:
-                self._next = now + took + max(LISTED_EVERY, PER_LISTING * took)
+                self._next = now + took + max(_pause(folder), PER_LISTING * took)
             return self._known
 
-    def note(self, entries: Iterator[os.DirEntry[str]], now: float | None) -> Iterator[os.DirEntry[str]]:
-        """The entries of a listing that begins at `now`, as they are; the hold files among them are noted."""
-        for entry in entries:
+    def listed(self, folder: Directory, now: float | None) -> Iterator[os.DirEntry[str]]:
+        """The entries of a folder, listed from `now` on; the hold files among them are noted. Raises OSError."""
+        for entry in folder.scan():
             if holds(entry):
                 self._known = entry.name
             yield entry
         if now is not None:
-            self._next = max(self._next, now + LISTED_EVERY)
+            self._next = max(self._next, now + _pause(folder))
+
+
+def _pause(folder: Directory) -> float:
+    """How many seconds lie between two listings at least."""
+    return LISTED_EVERY if folder.abilities.local else 0.0
 
 
 def holds(entry: os.DirEntry[str]) -> bool:

@@ -18,6 +18,7 @@ from support.documents import invoice, with_attachments
 from support.faults import instead
 from support.plug import tapped
 from support.rights import as_anyone
+from support.sharing import SHARE, copied
 from support.systems import folders_flushed, modes
 from support.unwritable import refuse_writes
 
@@ -171,6 +172,19 @@ def test_one_that_a_filedrop_without_patterns_began(landing: Landing, state: str
     landing.all()
     assert landing.lying() == pair(1)
     assert [row.file for row in landing.rows()] == [NAME.format(1)]
+    assert landing.downloads() == 1
+
+
+@modes
+def test_one_that_a_killed_filedrop_had_linked(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document whose two names look like two files, as on sshfs, is delivered once."""
+    monkeypatch.setattr("filedrop.files.trial.file_system", lambda _: SHARE)
+    (temporary,) = named(landing, "1")
+    landing.life.journal.messages.record(replace(landing.rows()[0], state="placing"))
+    copied(Directory.open(landing.world.inbound) / temporary, Directory.open(landing.world.inbound) / NAME.format(1))
+    landing.bring()
+    landing.all()
+    assert landing.lying() == pair(1)
     assert landing.downloads() == 1
 
 

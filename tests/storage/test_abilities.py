@@ -137,3 +137,43 @@ def test_names_that_nobody_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "no names left" in disk.shortage(tmp_path)
     monkeypatch.setattr(disk, "file_system", lambda _: SHARE)
     assert disk.shortage(tmp_path) == ""
+
+
+@posix
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ESTALE])
+@pytest.mark.parametrize("call", ["stat", "open", "rename", "link", "unlink"])
+def test_a_state_that_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int) -> None:
+    """What a share answers while another computer changes a name is waited for: a file is moved, and never missing."""
+    here = Directory.open(tmp_path, ABILITIES)
+    (tmp_path / "a.xml").write_bytes(b"<a/>")
+    plain, failures = getattr(os, call), [code, code]
+    monkeypatch.setattr(os, call, lambda *args, **keys: refused(failures.pop())() if failures else plain(*args, **keys))
+    files.place(here / "a.xml", here / "b.xml")
+    with files.open_regular(here / "b.xml") as file:
+        assert file.read() == b"<a/>"
+    assert not failures
+    assert [path.name for path in tmp_path.iterdir()] == ["b.xml"]
+
+
+@posix
+def test_a_name_that_a_share_never_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that doesn't pass is believed in the end; on a disk of this computer at once."""
+    monkeypatch.setattr("filedrop.files.refusals.PASSES_WITHIN", 0.1)
+    monkeypatch.setattr(os, "open", refused(errno.EINVAL))
+    for abilities, least in ((ABILITIES, 0.1), (files.Abilities("ext4", local=True, renames=True), 0.0)):
+        before = time.monotonic()
+        with pytest.raises(OSError, match=os.strerror(errno.EINVAL)) as caught:
+            files.open_regular(files.Entry(Directory(tmp_path, None, (0, 0), abilities), "a:b.xml"))
+        assert caught.value.errno in files.NO_FILE
+        assert time.monotonic() - before >= least
+
+
+@posix
+def test_what_clients_leave_of_open_files(tmp_path: Path) -> None:
+    """The names that NFS and FUSE give to removed files that are open are removed, and no others."""
+    silly = [".nfs00000000000a1b2c0000001f", ".fuse_hidden0000002d00000001"]
+    others = [".nfs", ".nfs-notes", ".fuse_hidden", "nfs00000000000a1b2c0000001f", "a.xml"]
+    for name in (*silly, *others):
+        (tmp_path / name).touch()
+    files.clear_silly(Directory.open(tmp_path), [*silly, *others])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(others)

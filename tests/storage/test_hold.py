@@ -6,6 +6,8 @@ import sys
 from itertools import count
 from typing import TYPE_CHECKING
 
+from support.sharing import ABILITIES
+
 from filedrop.files import Directory
 from filedrop.storage.hold import HoldFiles
 
@@ -30,3 +32,12 @@ def test_a_folder_whose_listing_takes_long(tmp_path: Path) -> None:
     (tmp_path / "hold.txt").touch()
     # Windows finds it when asked for HOLD.txt.
     assert hold_files.find(folder, 131.5) == ("HOLD.txt" if sys.platform == "win32" else "hold.txt")
+
+
+def test_a_name_that_is_remembered_as_missing(tmp_path: Path) -> None:
+    """On a share, where a name may be remembered as missing, each post asks for a listing, unless that takes long."""
+    hold_files, folder = HoldFiles(count(0.0, 0.001).__next__), Directory.open(tmp_path, ABILITIES)
+    assert not hold_files.find(folder, 100.0)
+    (tmp_path / "Hold.txt.txt").touch()
+    assert not hold_files.find(folder, 100.005)
+    assert hold_files.find(folder, 100.02) == "Hold.txt.txt"
