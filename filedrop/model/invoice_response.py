@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from html import escape
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape, quoteattr
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -83,9 +83,9 @@ def _party(element: str, participant: str, name: str | None) -> str:
     found = _PARTICIPANT.fullmatch(participant)
     if found is None:
         raise ValueError(f"{participant} is no ParticipantID")
-    scheme, value = quoteattr(found["scheme"]), escape(found["value"])
+    scheme, value = escape(found["scheme"]), escape(found["value"])
     return (
-        f"<cac:{element}><cbc:EndpointID schemeID={scheme}>{value}</cbc:EndpointID>"
+        f'<cac:{element}><cbc:EndpointID schemeID="{scheme}">{value}</cbc:EndpointID>'
         f"<cac:PartyLegalEntity><cbc:RegistrationName>{escape(name or participant)}</cbc:RegistrationName>"
         f"</cac:PartyLegalEntity></cac:{element}>"
     )

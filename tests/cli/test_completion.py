@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from support.world import World
 
-HEAVY = ("requests", "lxml", "rich", "flask", "structlog", "watchdog", "sqlite3", "jinja2")
+HEAVY = ("requests", "http.client", "lxml", "rich", "flask", "structlog", "watchdog", "sqlite3", "jinja2")
 OTHERWISE = {  # an account of Windows', a new one, a new company, a day
     ("service", "--account"), ("sandbox", "--account"), ("init", "--company"), ("messages", "--sent"),
 }  # fmt: skip
