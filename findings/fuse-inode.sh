@@ -3,8 +3,8 @@
 #
 # A second name of the same file, made by link(2), has another number. The number also depends on the order of look-ups:
 # two mounts of one folder disagree. A listing has 4294967295 for every file, or a number that stat never has. mergerfs
-# 2.33.5 and unionfs-fuse 1.0 behave so by default, and give the file's own number with `-o use_ino`. sshfs 3.7.3 doesn't
-# know that option.
+# 2.33.5 and unionfs-fuse 1.0 behave so by default, and give the file's own number with `-o use_ino`. sshfs 3.7.3
+# doesn't know that option.
 . "$(dirname "$0")/shared.sh"
 fuse
 debian libfuse3-3=3.14.0-4 mergerfs=2.33.5-1 unionfs-fuse=1.0-1+b1 \

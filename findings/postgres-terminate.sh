@@ -15,7 +15,8 @@ terminate() {
     pid=$(busy)
     kill -STOP "$pid" # a session that can't end
     for patience in 500 2000; do
-        answer=$("${psql[@]}" -c 'SET statement_timeout = 1000' -c "SELECT pg_terminate_backend($pid, $patience)" 2>&1) || :
+        terminate="SELECT pg_terminate_backend($pid, $patience)"
+        answer=$("${psql[@]}" -c 'SET statement_timeout = 1000' -c "$terminate" 2>&1) || :
         echo "statement_timeout 1000, waits $patience: ${answer/$pid/N}"
     done
     kill -CONT "$pid"

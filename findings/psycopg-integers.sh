@@ -21,7 +21,9 @@ for dumper in (None, Int8Dumper):
             session.adapters.register_dumper(int, dumper)
         for number in (1, 40_000, 3_000_000_000):
             session.execute("SELECT 1 WHERE 0 < %s", [number])
-        types = session.execute("SELECT parameter_types::text FROM pg_prepared_statements WHERE statement ~ '^SELECT 1 '")
+        types = session.execute(
+            "SELECT parameter_types::text FROM pg_prepared_statements WHERE statement ~ '^SELECT 1 '"
+        )
         print(f"{dumper and dumper.__name__}: {sorted(name for name, in types)}")
 END
 }

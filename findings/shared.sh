@@ -30,7 +30,8 @@ python() { # PACKAGE==VERSION...: installs them, and nothing else, for the scrip
 
 debian() { # PACKAGE=VERSION...: unpacks them for the script's commands, and installs nothing
     mkdir -p "$FOLDER/debs"
-    (cd "$FOLDER/debs" && apt-get -q download "$@") >"$FOLDER/apt.log" 2>&1 || not_tried "apt: $(tail -1 "$FOLDER/apt.log")"
+    (cd "$FOLDER/debs" && apt-get -q download "$@") >"$FOLDER/apt.log" 2>&1 ||
+        not_tried "apt: $(tail -1 "$FOLDER/apt.log")"
     for package in "$FOLDER"/debs/*.deb; do dpkg -x "$package" "$FOLDER/debian"; done
     local unpacked=$FOLDER/debian
     export PATH=$unpacked/usr/bin:$unpacked/usr/sbin:$unpacked/bin:$unpacked/sbin:$PATH
@@ -75,7 +76,8 @@ mount_davfs() { # MOUNT-POINT [LINE-OF-CONFIGURATION...]: the folder `server`, t
     mkdir -p "$1" "$1.cache"
     chmod 1777 "$1.cache" # mount.davfs becomes another user
     printf '%s\n' 'ask_auth 0' "cache_dir $FOLDER/$1.cache" "${@:2}" >"$1.conf"
-    mount.davfs "$DAV" "$FOLDER/$1" -o "conf=$FOLDER/$1.conf" </dev/null >>started.log 2>&1 || not_tried "$(cat started.log)"
+    mount.davfs "$DAV" "$FOLDER/$1" -o "conf=$FOLDER/$1.conf" </dev/null >>started.log 2>&1 ||
+        not_tried "$(cat started.log)"
 }
 
 start_postgres() { # a server with its socket in the folder `socket`, for any user
@@ -83,7 +85,8 @@ start_postgres() { # a server with its socket in the folder `socket`, for any us
     mkdir data socket
     chown nobody data socket
     chmod 711 .
-    "${run[@]}" "$programs/initdb" -D data -U postgres -A trust -N -L "$FOLDER/debian/usr/share/postgresql/15" >initdb.log
+    "${run[@]}" "$programs/initdb" -D data -U postgres -A trust -N \
+        -L "$FOLDER/debian/usr/share/postgresql/15" >initdb.log
     start "${run[@]}" "$programs/postgres" -D data -k "$FOLDER/socket" -c listen_addresses= -c fsync=off
     until_true grep -q ready data/postmaster.pid
 }

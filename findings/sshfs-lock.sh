@@ -15,7 +15,8 @@ lock() {
 import fcntl
 
 for call in (fcntl.flock, fcntl.lockf):
-    with open("computer-1/lock", "r+") as first, open("computer-2/lock", "r+") as second, open("computer-1/lock") as same:
+    names = ("computer-1/lock", "computer-2/lock", "computer-1/lock")
+    with open(names[0], "r+") as first, open(names[1], "r+") as second, open(names[2], "r+") as same:
         call(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
         call(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
         print(f"{call.__name__}: both computers have it")

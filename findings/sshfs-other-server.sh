@@ -27,7 +27,8 @@ def answer(call, *arguments):
 for mount in ("openssh", "rclone"):
     open(f"{mount}/1.xml", "w").close()
     linked = answer(os.link, f"{mount}/1.xml", f"{mount}/2.xml")
-    print(f"{mount}: link: {linked}, statvfs: {answer(os.statvfs, mount)}, the file exists: {os.path.exists(f'{mount}/1.xml')}")
+    exists = os.path.exists(f"{mount}/1.xml")
+    print(f"{mount}: link: {linked}, statvfs: {answer(os.statvfs, mount)}, the file exists: {exists}")
 END
 }
 

@@ -11,6 +11,7 @@ import pytest
 PROJECT = Path(__file__).parent.parent
 FOLDER = PROJECT / "findings"
 SCRIPTS = sorted(path for path in FOLDER.glob("*.sh") if path.name != "shared.sh")
+LONGEST = 120  # characters of a line, as in the code
 ROWS = re.findall(r"^\| `([\w-]+)` \|.*\| (.*) \|$", (FOLDER / "README.md").read_text("utf-8"), re.MULTILINE)
 
 
@@ -41,6 +42,7 @@ def test_form_of_a_finding() -> None:
         assert packages, script
         assert not [package for package in packages if "=" not in package], script
         assert re.search(r"^expect .+ <<'END'\n.+\n", text, re.MULTILINE), script
+        assert max(map(len, text.splitlines())) <= LONGEST, script
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
