@@ -35,6 +35,7 @@ TOPICS = {  # name: its page, and what is on it
     "documents": ("docs/documents.md", "Received documents: pages, attachments, responses."),
     "validation": ("docs/validation.md", "Validate documents before they are sent."),
     "operations": ("docs/operations.md", "Files and folders, status, monitoring, backup."),
+    "shares": ("docs/shares.md", "Which file systems work, and how to mount them."),
     "hosts": ("docs/hosts.md", "Several hosts: one goes on when another fails."),
     "alerts": ("docs/alerts.md", "Mails about what needs attention; metrics."),
     "commands": ("docs/commands.md", "Every command, and the exit statuses."),

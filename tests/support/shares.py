@@ -255,7 +255,7 @@ def _is_mounted(at: Path) -> bool:
 
 def _unmount(at: Path) -> None:
     while _is_mounted(at):
-        run("umount", "--lazy", at)
+        run("umount", "--internal-only", "--lazy", at)
 
 
 def _tree(process: int) -> list[int]:

@@ -16,7 +16,7 @@ S3_SERVER = SYSTEMS / "s3" / "bin" / "moto_server"
 S3_BUCKET = "filedrop"
 NOT_EXCLUSIVE = "neither links nor an exclusive rename"
 _DISKS = "ext4, xfs, btrfs, tmpfs"
-_MERGERFS = "category.create=epmfs"
+_MERGERFS = "ignorepponrename=true"
 _SSHFS = "reconnect,ServerAliveInterval=15,ServerAliveCountMax=3,dir_cache=no"
 _RCLONE = ("rclone", "--config", "/dev/null")
 
@@ -102,7 +102,7 @@ def _webdav(place: Place) -> list[object]:
 
 def _davfs2(place: Place) -> list[object]:
     settings = place.own / f"davfs2-{place.at.name}.conf"
-    settings.write_text("ask_auth 0\nuse_locks 0\n")
+    settings.write_text("ask_auth 0\nuse_locks 0\nbuf_size 64\n")  # kernel 6.16: findings/davfs2-listing.sh
     return ["mount.davfs", "-o", f"conf={settings}", f"http://127.0.0.1:{place.port}/", place.at]
 
 
