@@ -306,7 +306,8 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
 
 def _answers(config: Config, folder: InboundFolder) -> Iterator[CheckResult]:
     """The folders by which received documents are answered."""
-    if config.inbound.answers == "move" and folder.company in config.companies:
+    company = config.companies.get(folder.company)
+    if company is not None and company.answers == "move":
         here = Directory.open(folder.path)
         marker = read_marker(here)
         for why in refusals(here, marker.folder) if marker else ():

@@ -57,6 +57,7 @@ Strictness = Literal["off", "warn", "refuse"]
 Duplicates = Literal["refuse", "number", "allow"]
 Attachments = Literal["leave", "beside"]
 Readable = Literal["off", "html"]
+Answers = Literal["off", "move"]
 
 if sys.platform == "win32":
     import ctypes
@@ -119,7 +120,7 @@ class Inbound(Section):
     max_size: MaxSize = 200 * _MB
     attachments: Attachments = "leave"
     readable: Readable = "off"
-    answers: Literal["off", "move"] = "off"
+    answers: Answers = "off"
     name: ReceivedName | None = None
 
 
@@ -200,7 +201,7 @@ class Company(Section):
 
     follows: ClassVar = frozenset(
         {"account", "outbound", "inbound", "watch", "language"}
-        | {"validate", "directory", "duplicates", "attachments", "readable", "keep"}
+        | {"validate", "directory", "duplicates", "attachments", "readable", "answers", "received_name", "keep"}
     )
 
     name: Annotated[FolderName, TOLD]
@@ -217,6 +218,8 @@ class Company(Section):
     duplicates: Duplicates
     attachments: Attachments
     readable: Readable
+    answers: Answers
+    received_name: ReceivedName | None = None
     keep: Keep
 
     @property
@@ -330,6 +333,8 @@ class Config(Section):
                 "duplicates": outbound.duplicates,
                 "attachments": inbound.attachments,
                 "readable": inbound.readable,
+                "answers": inbound.answers,
+                "received_name": inbound.name,
                 "keep": keep,
             }
             own = _completed(Company, written, follows)

@@ -152,7 +152,8 @@ class Account:
                 steady=clockwork.steady,
                 log=log,
             )
-            for delivery in (self.deliveries if settings.inbound.answers == "move" else ())
+            for company, delivery in inbound.items()
+            if settings.companies[company].answers == "move"
         ]
         self.poller = InboxPoller(
             InboundContext(

@@ -83,7 +83,7 @@ def fetch(
                 ask(file.close)
             if not is_whole:
                 discard(temporary, leftovers, ask)
-    wanted = inbound_name(context.rules.name or DEFAULT, message, reading)
+    wanted = inbound_name(folder.pattern or DEFAULT, message, reading)
     row = replace(context.row_of(folder, row or message, "named"), temporary=temporary.name, wanted=wanted)
     return Fetched(message, row, reading, temporary.directory.whereabouts(), attachments)
 
@@ -105,7 +105,7 @@ def unpacked(
         return ()
     file.seek(0)
     attachments = unpack(file, reading, temporary, leftovers, ask)
-    return sharing_names(attachments) if folder.has_own_names else attachments
+    return sharing_names(attachments) if folder.pattern is not None else attachments
 
 
 def _read(context: MessageSource, message: Message, target: BinaryIO) -> Reading:

@@ -235,7 +235,7 @@ class InboundFolder(Folder):
         self.language = language  # of its pages and notes
         self.has_attachments = settings is not None and settings.attachments == "beside"
         self.has_pages = settings is not None and settings.readable == "html"
-        self.has_own_names = name is not None  # by `inbound.name`
+        self.pattern = name  # of the names of received documents; None: the default
         self._cleared_for: set[str] = set()  # accounts, of a killed process's drafts
         self._depth = (name or "").count("/")  # of the folders that names lead into
 
@@ -337,7 +337,7 @@ def inbound_folder(config: Config, company: Company, served: Container[Path] | N
         served=named,
         language=company.language,
         settings=company,
-        name=config.inbound.name,
+        name=company.received_name,
         owner=_owner(config, company.account),
     )
 

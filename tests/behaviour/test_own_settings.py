@@ -187,3 +187,20 @@ def test_attachments_and_pages(make: Callable[..., World]) -> None:
             suffixes = [path.suffix for path in inbound.iterdir() if not path.name.startswith(".")]
             assert sorted(suffixes) == sorted([*beside, ".json", ".xml"] * times)
             assert times == 2 or ask(world, "download", str(numbers[company]), "--deliver").status == 0
+
+
+def test_names_and_answers(make: Callable[..., World]) -> None:
+    """Each company names its received documents by its own pattern, and has folders of answers if it wants them."""
+    own = {"fjord": "received_name: '{number}', answers: off", "tind": "received_name: 'x/{number}'"}
+    world = make(own, inbound={"answers": "move"})
+    for receiver in IDS.values():
+        world.sandbox.store.receive(
+            sender=BUYER, receiver=receiver, document_id=INVOICE_ID, process_id=BILLING_PROCESS, content=invoice("77")
+        )
+    world.run_once()
+    assert (world.root / "fjord" / "inbound" / "77.xml").exists()
+    assert (world.root / "tind" / "inbound" / "x" / "77.xml").exists()
+    (path,) = (world.root / "acme" / "inbound").glob("*.xml")
+    assert path.name != "77.xml"
+    folders = [name for name in IDS if (world.root / name / "inbound" / "accepted").is_dir()]
+    assert folders == ["acme", "tind"]

@@ -8,7 +8,6 @@ import os
 import random
 import re
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -228,8 +227,8 @@ def test_pattern_that_changes(named: Callable[..., Landing]) -> None:
         landing.step()
     assert [(row.state, row.wanted) for row in landing.rows()] == [("named", f"{FOLDER}/1.xml")]
     landing.receive("2")
-    context = landing.context
-    landing.bring(context=replace(context, rules=context.rules.model_copy(update={"name": "{number}"})))
+    landing.delivery.folder.pattern = "{number}"
+    landing.bring()
     landing.all()
     assert documents(landing).keys() == {f"{FOLDER}/1.xml", "2.xml"}
     landing.world.invariants()
