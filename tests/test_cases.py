@@ -45,11 +45,8 @@ CASES = (SHARED / "cases", SHARED / "cases4")
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
 pytestmark = pytest.mark.skipif(not all(map(Path.is_dir, CASES)), reason=f"the cases are not there: {CASES}")
 
-_STATUS = "issue 43, A3 to D24"
 WAITING = {
     "belgian-0208-with-BE": "a later issue: the form of an id by its scheme",
-    "conflict-copies": _STATUS,
-    "ready-suffix-case": _STATUS,
 }
 """The cases without a test, each with the work that it waits for. Whoever adds the test deletes the entry."""
 
@@ -73,6 +70,25 @@ def test_every_case_has_a_test() -> None:
     assert [name for name in cases() if name not in named] == []
     assert [name for name in WAITING if name not in cases()] == []
     assert [name for name in WAITING if named[name] > 1] == []
+
+
+def test_conflict_copies(world: World) -> None:
+    """Of the versions that a client of synchronized folders leaves, the one that kept its name is sent alone."""
+    for path in case("conflict-copies").glob("*.xml"):
+        world.drop(path.name, path.read_bytes())
+    world.run_once()
+    assert world.accepted() == {"inv-500.xml": 1}
+    assert len(list(world.outbound.glob("*onflict*.xml"))) == 2
+
+
+def test_ready_file_in_another_case(make_world: Callable[..., World]) -> None:
+    """A ready file is one whatever the case of its suffix."""
+    world = make_world(outbound={"ready_suffix": ".ready"})
+    (path,) = case("ready-suffix-case").glob("c.xml")
+    world.drop("c.xml", path.read_bytes())
+    world.put(world.outbound / "c.xml.READY", b"")
+    world.run_once()
+    assert world.accepted() == {"c.xml": 1}
 
 
 def test_hints_of_a_rehearsal(world: World) -> None:

@@ -19,7 +19,16 @@ from filedrop.outbound.readiness import Clock, Seen, unchanged_for
 from filedrop.storage import sidecar
 from filedrop.storage.hold import holds
 from filedrop.storage.marker import MARKER
-from filedrop.storage.names import A_PDF, BESIDE, Names, is_of_the_system, is_temporary, may_be_shortened, unnumbered
+from filedrop.storage.names import (
+    A_PDF,
+    BESIDE,
+    Names,
+    is_conflict_copy,
+    is_of_the_system,
+    is_temporary,
+    may_be_shortened,
+    unnumbered,
+)
 from filedrop.texts.languages import marked
 
 if TYPE_CHECKING:
@@ -39,6 +48,8 @@ LISTED_AT_ONCE = 1000  # names
 
 NO_DOCUMENT = marked("files with such a name are never sent")
 NO_FILE = marked("it is a folder or a link: filedrop sends only files that are in outbound/ itself")
+CONFLICT_COPY = marked("it is another version of a file, which a program that synchronizes folders has kept")
+READY_ALONE = marked("it shows that a file is ready, and that file isn't there")
 BEING_WRITTEN = marked("its name is that of an unfinished file, so it isn't sent")
 PUT_THERE = marked("filedrop didn't put it there, so it was not sent from here")
 
@@ -177,8 +188,8 @@ def _belongs(entry: Entry, folder: OutboundFolder) -> bool:
     """Whether this is a note, sidecar or ready file whose document is there, or a sidecar that is cleared away soon."""
     ends = (*BESIDE, ready) if (ready := folder.ready_file("")) else BESIDE
     for end in ends:
-        base = entry.name.removesuffix(end)
-        if base not in ("", entry.name) and entry.with_name(base).exists():
+        base = entry.name[: -len(end)]
+        if base and entry.name.lower().endswith(end.lower()) and entry.with_name(base).exists():
             return True
     return entry.name.endswith(".json") and sidecar.read(entry) is not None
 
@@ -201,9 +212,11 @@ def _candidate(desk: Desk, name: str, why: str) -> Candidate | None:
     if is_of_the_system(name) or desk.folder.expects(name):
         return None
     ready = desk.folder.ready_file("")
-    if is_temporary(name) or (ready and name.lower().endswith(ready.lower())):
+    if ready and name.lower().endswith(ready.lower()):
+        return Candidate(WHILE_WRITTEN, name, READY_ALONE)
+    if is_temporary(name):
         return Candidate(WHILE_WRITTEN, name, BEING_WRITTEN)
-    return Candidate(UNCHANGED, name, why)
+    return Candidate(UNCHANGED, name, CONFLICT_COPY if why == NO_DOCUMENT and is_conflict_copy(name) else why)
 
 
 def _document(desk: Desk, name: str) -> Candidate | None:

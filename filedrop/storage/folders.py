@@ -163,11 +163,12 @@ class OutboundFolder(Folder):
         ready_file = self.ready_file(name)
         if ready_file is None:
             return None
-        try:
-            is_ready = (self.at() / ready_file).lstat().st_mtime_ns >= changed_ns
-        except OSError:  # it is missing, or its name is too long
-            is_ready = False
-        return None if is_ready else ready_file
+        suffix = self._ready_suffix or ""
+        for end in dict.fromkeys((suffix, suffix.upper(), suffix.lower(), suffix.title())):
+            with suppress(OSError):  # it is missing, or its name is too long
+                if (self.at() / f"{name}{end}").lstat().st_mtime_ns >= changed_ns:
+                    return None
+        return ready_file
 
     def stamp(self, place_in: str, file: str) -> FileStamp | None:
         """The stamp of a file, or None where there is none."""

@@ -36,6 +36,11 @@ _SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into 
 _IGNORED_BEGINNINGS = (".", "~")
 _TEMPORARY_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~")
 _IGNORED_ENDINGS = (*_TEMPORARY_ENDINGS, *BESIDE)
+# What clients that synchronize folders add to the name of the version that lost: Syncthing, Dropbox, Nextcloud.
+_CONFLICT = re.compile(
+    r"\.sync-conflict-\d{8}-\d{6}(-\w+)?(\.|$)|\([^()]*conflicted copy[^()]*\)|_conflict-\d{8}-\d{6}(\.|$)",
+    re.IGNORECASE,
+)
 _GIVEN = "-([2-9]|[1-9][0-9]{1,8})"  # a number that filedrop has given to a name
 _NUMBER = re.compile(rf"{_GIVEN}(?=(\.[^.]*)?$)")
 _ATTACHED = re.compile("-(?=[0-9]{1,3}-)")  # behind the name of the document
@@ -69,7 +74,13 @@ class Names:
 def names_document(name: str) -> bool:
     """Whether a file with this name can be a document at all (contract 1, "Never documents")."""
     lower = name.lower()
-    return not (name.startswith(_IGNORED_BEGINNINGS) or lower.endswith(_IGNORED_ENDINGS) or lower in _IGNORED_NAMES)
+    is_ignored = name.startswith(_IGNORED_BEGINNINGS) or lower.endswith(_IGNORED_ENDINGS) or lower in _IGNORED_NAMES
+    return not is_ignored and not is_conflict_copy(name)
+
+
+def is_conflict_copy(name: str) -> bool:
+    """Whether a client that synchronizes folders gave this name to the version that lost a conflict."""
+    return _CONFLICT.search(name) is not None
 
 
 def is_temporary(name: str) -> bool:
