@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# structlog 26.1.0: importing it imports rich where that is installed, and asyncio everywhere, also for JSON lines alone.
+# structlog 26.1.0: its import loads rich where that is installed, and asyncio everywhere, also for JSON lines alone.
 . "$(dirname "$0")/shared.sh"
 python structlog==26.1.0
 
