@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Company, Config
     from filedrop.journal import Journal, MessageRow, Newest
-    from filedrop.model.report import AccountReport, DaemonReport
+    from filedrop.model.report import AccountReport, DaemonReport, FolderReport
     from filedrop.status.folders import FolderSnapshot
 
 LATELY = timedelta(days=7)  # for which a rejection or a duplicate is shown: nobody tells us when it was dealt with
@@ -108,6 +108,11 @@ class DaemonPart:
     configured: str = ""
 
 
+def _wrong(folder: FolderReport) -> str:
+    """Why the worker can't use a folder, which a look from outside may not find out."""
+    return folder.trouble.removeprefix(f"{folder.path}: ")
+
+
 def part_of(report: DaemonReport) -> DaemonPart:
     """The daemon's part of a status, by its report."""
     outbound = [folder for account in report.accounts for folder in account.outbound]
@@ -116,9 +121,8 @@ def part_of(report: DaemonReport) -> DaemonPart:
     return DaemonPart(
         heard=stated(report.made),
         accounts={account.name: account_status(account) for account in report.accounts},
-        warnings={str(folder.path): folder.warning for folder in outbound}
-        | {str(folder.path): why for folder in inbound if (why := folder.trouble or folder.warning)},
-        refused={str(folder.path): folder.refused for folder in outbound},
+        warnings={str(folder.path): _wrong(folder) or folder.warning for folder in (*outbound, *inbound)},
+        refused={str(folder.path): folder.refused or _wrong(folder) for folder in outbound},
         waiting={
             file.path: Left(file.why, from_seconds(file.since).isoformat(timespec="seconds"))
             for folder in outbound
