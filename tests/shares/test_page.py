@@ -17,11 +17,12 @@ KINDS = USER_KINDS | KERNEL_KINDS
 
 
 def test_rows() -> None:
-    """Each file system that is tried has a row, which says whether it is refused and when others' files are seen."""
+    """Each file system that is tried has a row, which says whether it is refused, and when others' files are seen."""
     for kind in KINDS.values():
         works, delay = ROWS[kind.row]
         assert works.startswith("refused") == bool(kind.refused), kind.name
         assert delay == ("" if kind.refused else f"{kind.delay:g} s"), kind.name
+        assert kind.refused in " ".join(PAGE.split()), kind.name
 
 
 def test_options() -> None:
