@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 import pytest
+import yaml
 from support.configuration import BASE
 from support.manual import DESIGN, PAGES, PROJECT, cookbook, fenced, prose, systems
 
@@ -35,6 +36,7 @@ from filedrop.config import (
     parse,
 )
 from filedrop.identify.participants import doubts
+from filedrop.sandbox.network import SAMPLE_ACCOUNTS
 from filedrop.status.model import AccountStatus, CompanyStatus, FolderStatus, Status
 
 FAULTS = PROJECT / "tests" / "faults"
@@ -45,6 +47,7 @@ SPANS = re.findall(r"`([^`]+)`", prose(MANUAL))
 ALL_PAGES = PAGES | DESIGN
 LINKS = [(page, target) for page, text in ALL_PAGES.items() for target in re.findall(r"\]\(([^)]+)\)", prose(text))]
 YAML = [block for language, block in FENCED if language == "yaml"]
+EXAMPLE = (PROJECT / "config.example.yaml").read_text("utf-8")
 ERROR_CODES = (  # contract 4, and `invalid` and `changed`
     "not-xml doctype too-large unreadable no-sender no-receiver no-document-id no-process-id bad-participant "
     "foreign-sender duplicate invalid receiver-unknown not-accepted rejected no-answer not-delivered "
@@ -68,6 +71,14 @@ def _options(command: str) -> list[list[str]]:
     assert found is not None, command
     commands = [found, *found.commands.values()] if isinstance(found, click.Group) else [found]
     return [parameter.opts for one in commands for parameter in one.params if isinstance(parameter, click.Option)]
+
+
+def _help(command: str) -> str:
+    """What a command's `--help` prints."""
+    context = click.Context(filedrop)
+    found = filedrop.get_command(context, command)
+    assert found is not None, command
+    return found.get_help(context)
 
 
 def _are_options_of(command: str, text: str) -> bool:
@@ -250,10 +261,27 @@ def test_every_key_of_the_mail_server_is_told() -> None:
 
 
 def test_ids_are_sound() -> None:
-    """No id that stands here is doubtful, but for those of a scheme that an old system writes."""
-    ids = set(re.findall(r"\b\d{4}:\d{9,}\b", MANUAL))
+    """No id of the manual, the example or a command's help is doubtful, but for those that an old system writes."""
+    texts = (MANUAL, EXAMPLE, *DESIGN.values(), *map(_help, COMMANDS))
+    ids = set(re.findall(r"\b\d{4}:\d{9,}\b", "\n".join(texts)))
     assert ids
     assert not [doubt for id_ in ids if not id_.startswith("9908:") for doubt in doubts("", id_)]
+
+
+def test_a_company_has_the_same_id_everywhere() -> None:
+    """The companies acme and fjord have the ids of the sandbox's accounts in each configuration and example."""
+    own = {account.name: account.participants[0] for account in SAMPLE_ACCOUNTS}
+    written = [
+        PROJECT / "packaging" / "container" / "config.yaml",
+        PROJECT / "filedrop" / "cli" / "demo" / "config.yaml",
+    ]
+    texts = [EXAMPLE, *YAML, *(path.read_text("utf-8").replace("@", "") for path in written)]
+    companies = [companies for text in texts if (companies := yaml.safe_load(text).get("companies"))]
+    found = [(name, company["participants"][0]) for each in companies for name, company in each.items() if name in own]
+    assert len(found) > len(YAML) / 2
+    for command in COMMANDS:
+        found += re.findall(r"\b(acme|fjord)(?:=|:\w+:)(\d{4}:\d+)", _help(command))
+    assert set(found) <= own.items()
 
 
 @cache

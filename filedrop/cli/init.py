@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -14,12 +15,16 @@ import click
 
 from filedrop import config as configuration
 from filedrop.cli.check import check
+from filedrop.cli.service.account import owner_of_service
 from filedrop.cli.service.naming import example
 from filedrop.cli.show import say, tell
 from filedrop.config import Config
 from filedrop.config.shown import as_yaml
 from filedrop.config.values import base_url, folder_name, participant, username
 from filedrop.errors import FiledropError
+from filedrop.files import Directory, is_missing, make_folder
+from filedrop.files.rights import explain
+from filedrop.process.systemd import BOOTED
 from filedrop.text import command
 
 if TYPE_CHECKING:
@@ -39,7 +44,7 @@ class Company(NamedTuple):
 
 
 def _company(text: str) -> Company:
-    """`acme=0192:987654321,0088:7300010000001`; nothing after the `=` where it only sends."""
+    """`acme=0192:987654325,0088:7300010000001`; nothing after the `=` where it only sends."""
     name, _, several = text.partition("=")
     return Company(folder_name(name.strip()), _participants(several))
 
@@ -65,7 +70,7 @@ _name, _ids, _pair = _checked(folder_name, "that"), _checked(_participants), _ch
 
 
 @click.command(
-    epilog="\b\nExample: filedrop init --base-url https://ap.example.com --username acme --company acme=0192:987654321"
+    epilog="\b\nExample: filedrop init --base-url https://ap.example.com --username acme --company acme=0192:987654325"
 )
 @click.option("--base-url", metavar="URL", help="The address of the access point, like https://ap.example.com.")
 @click.option("--username", metavar="NAME", help="The user name of the login.")
@@ -73,6 +78,7 @@ _name, _ids, _pair = _checked(folder_name, "that"), _checked(_participants), _ch
     "--password-file", metavar="FILE", help="The file for the password. Default: password, next to the configuration."
 )
 @click.option("--root", metavar="FOLDER", help="The folder that holds a folder for each company.")
+@click.option("--state", metavar="FOLDER", help="The folder for filedrop's journal, on a local disk.")
 @click.option(
     "--company",
     "companies",
@@ -80,6 +86,7 @@ _name, _ids, _pair = _checked(folder_name, "that"), _checked(_participants), _ch
     multiple=True,
     help="A company and its ParticipantIDs. Can be repeated.",
 )
+@click.option("--create-folders", is_flag=True, help="Create the folders that don't exist yet.")
 @click.pass_context
 def init(
     ctx: click.Context,
@@ -88,12 +95,14 @@ def init(
     username: str | None,
     password_file: str | None,
     root: str | None,
+    state: str | None,
     companies: Sequence[str],
+    create_folders: bool,
 ) -> None:
     """Write a first configuration with all keys explained, then test it and the login.
 
-    filedrop asks you for what it needs; options can answer all of it. An existing configuration is replaced only if it
-    is still the example.
+    filedrop asks you for what it needs, and whether to create the folders; options can answer all of it. An existing
+    configuration is replaced only if it is still the example. At the end, filedrop shows the next command.
     """
     path, text = configuration.find(ctx.obj).absolute(), example()
     if path.exists() and path.read_text("utf-8", "replace") != text:
@@ -114,31 +123,32 @@ def init(
     if missing and not _has_content(password):
         secret = click.prompt(f"Password there (it is written to {password})", hide_input=True)
     if missing and not root:
-        root = click.prompt(
-            "Folder that will hold a folder for each company", default=str(Config.model_fields["root"].default)
-        )
+        root = click.prompt("Folder that will hold a folder for each company", default=str(_default("root")))
+    if missing and not state:
+        state = click.prompt("Folder for filedrop's journal, on a local disk", default=str(_default("state")))
     served = list(map(_pair, companies)) or _ask_for_companies()
     answers = {"base_url": address, "username": user, "password_file": str(password)}
-    text = _filled_in(text, answers, Path(root).absolute() if root else None, served)
+    folders = {key: Path(folder).absolute() for key, folder in (("root", root), ("state", state)) if folder}
+    text = _filled_in(text, answers, folders, served)
     made = configuration.parse(text, str(path))  # before anything is written: raises what doesn't agree
-    try:
-        _write(path, text)
-        if made.log.file:  # as the example has it on Windows
-            made.log.file.parent.mkdir(exist_ok=True)
-        if secret or not password.exists():
-            _write(password, f"{secret}\n" if secret else "", mode=0o600)
-    except OSError as error:
-        raise FiledropError(
-            f"{error.filename or path} can't be written: {error.strerror}; run this as {WHO}, or name another with "
-            "--config"
-        ) from error
+    _write_files(made, path, text, password, secret)
     say(f"Wrote {path}")
+    if create_folders or (missing and _shall_create(made)):
+        _create_folders(made, owner_of_service(path))
+    named = ("filedrop", "--config", str(path)) if ctx.obj else ("filedrop",)
     if not _has_content(password):
-        named = ("--config", str(path)) if ctx.obj else ()
-        tell(f"Now write the password into {password}, and run: {command('filedrop', *named, 'check')}")
+        tell(f"Now write the password into {password}, and run: {command(*named, 'check')}")
         return
     ctx.obj = str(path)
-    ctx.invoke(check, take_over=False, only=(), as_service=False, as_json=False)
+    try:
+        ctx.invoke(check, take_over=False, only=(), as_service=False, as_json=False)
+    except SystemExit as checked:
+        tell(_next_step(named, is_sound=not checked.code))
+        raise
+
+
+def _default(key: str) -> Path:
+    return Path(Config.model_fields[key].default)
 
 
 def _ask_for_companies() -> list[Company]:
@@ -146,10 +156,64 @@ def _ask_for_companies() -> list[Company]:
     while not served or click.confirm("Another company?"):
         name = click.prompt("Name of a company (its folder gets the same name)", value_proc=_name)
         ids = click.prompt(
-            "Its ParticipantIDs, like 0192:987654321 (leave empty if it only sends)", "", value_proc=_ids
+            "Its ParticipantIDs, like 0192:987654325 (leave empty if it only sends)", "", value_proc=_ids
         )
         served.append(Company(name, ids))
     return served
+
+
+def _shall_create(config: Config) -> bool:
+    """Whether the folders that don't exist are to be created. A share that isn't mounted is missing, too."""
+    missing = _missing_folders(config)
+    if not missing:
+        return False
+    say("These folders don't exist yet:")
+    for path in missing:
+        say(f"  {path}")
+    tell("If one of them is on a share, answer n and mount the share first.")
+    return click.confirm("Create them?", default=None)
+
+
+def _missing_folders(config: Config) -> list[Path]:
+    """The state, the root and the folders in it that don't exist, each after the folder that it is in."""
+    below = {folder for path in config.folders for folder in (path, *path.parents)}
+    wanted = {config.state, config.root, *(path for path in below if path.is_relative_to(config.root))}
+    return sorted(path for path in wanted if is_missing(path))
+
+
+def _create_folders(config: Config, owner: tuple[int, int] | None) -> None:
+    """Create the folders that don't exist. `owner`: the user and group that get them. Raises FiledropError.
+
+    The companies' folders have the group and mode of `root`, as those that filedrop creates while it runs.
+    """
+    for path in _missing_folders(config):
+        try:
+            if path in (config.state, config.root):
+                path.mkdir(parents=True)
+                if owner:
+                    shutil.chown(path, *owner)
+                if path == config.state:
+                    path.chmod(0o700)
+                elif owner:
+                    path.chmod(0o2770)
+            else:
+                make_folder(Directory.open(path.parent) / path.name)
+                if owner:
+                    shutil.chown(path, owner[0])
+        except OSError as error:
+            why = explain(error, path)
+            raise FiledropError(f"{path} can't be created: {why}; create it, and run: filedrop check") from error
+        say(f"Created {path}")
+
+
+def _next_step(filedrop: Sequence[str], *, is_sound: bool) -> str:
+    """The sentence with the command that comes after the check."""
+    if not is_sound:
+        return f"Correct what failed, and run: {command(*filedrop, 'check')}"
+    runs_services = True if sys.platform == "win32" else BOOTED.is_dir()
+    if runs_services:
+        return f"Next, set up the service: {command(*filedrop, 'service', 'install')}"
+    return f"Next, start filedrop: {command(*filedrop, 'run')}"
 
 
 def _has_content(password: Path) -> bool:
@@ -162,11 +226,25 @@ def _has_content(password: Path) -> bool:
     return False
 
 
-def _filled_in(text: str, answers: Mapping[str, str], root: Path | None, served: Sequence[Company]) -> str:
+def _write_files(config: Config, path: Path, text: str, password: Path, secret: str) -> None:
+    """Write the configuration, and the file for the password unless that is there. Raises FiledropError."""
+    try:
+        _write(path, text)
+        if config.log.file:  # as the example has it on Windows
+            config.log.file.parent.mkdir(exist_ok=True)
+        if secret or not password.exists():
+            _write(password, f"{secret}\n" if secret else "", mode=0o600)
+    except OSError as error:
+        raise FiledropError(
+            f"{error.filename or path} can't be written: {error.strerror}; run this as {WHO}, or name another with "
+            "--config"
+        ) from error
+
+
+def _filled_in(text: str, answers: Mapping[str, str], folders: Mapping[str, Path], served: Sequence[Company]) -> str:
     """The example with these answers in the places of its own."""
     lines = {f"    {key}: ": _quoted(answer) for key, answer in answers.items()}
-    if root:
-        lines["root: "] = _quoted(str(root))
+    lines |= {f"{key}: ": _quoted(str(folder)) for key, folder in folders.items()}
     blocks: list[str] = []
     for company in served:
         block = "  acme:\n    participants: []\n" if blocks else _COMPANY.findall(text)[0]  # the first: explained

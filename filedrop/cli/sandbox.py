@@ -37,7 +37,7 @@ def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
 
 
 @click.command(
-    epilog="\b\nExample: filedrop sandbox --port 8080 --state ./sandbox --account acme:secret:0192:987654321"
+    epilog="\b\nExample: filedrop sandbox --port 8080 --state ./sandbox --account acme:secret:0192:987654325"
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port. Default: a free one.")
 @click.option("--state", type=click.Path(path_type=Path), required=True, help="The folder for its messages.")

@@ -205,7 +205,7 @@ class Company(Section):
     )
 
     name: Annotated[FolderName, TOLD]
-    participants: Annotated[tuple[Participant, ...], Field(examples=['["0192:987654321"], or [] if it only sends'])]
+    participants: Annotated[tuple[Participant, ...], Field(examples=['["0192:987654325"], or [] if it only sends'])]
     account: str
     outbound: Folders
     inbound: FullPath

@@ -88,7 +88,7 @@ def participant(value: str) -> str:
     bare = without_scheme(value)
     if re.fullmatch(r"[0-9]{4}:(?!:)[!-~]{1,130}", bare):
         return bare
-    example = f"0192:{bare}" if re.fullmatch(r"\d{9}", bare, re.ASCII) else "0192:987654321"
+    example = f"0192:{bare}" if re.fullmatch(r"\d{9}", bare, re.ASCII) else "0192:987654325"
     if ":" not in bare:
         like = "" if bare in example else "four digits and a colon before it, like "
         raise ValueError(f'"{value}" has no scheme; write {like}"{example}"')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import stat
 import sys
 from pathlib import Path
@@ -12,7 +14,9 @@ from support.documents import invoice
 from support.notes import filled_in, rule_for
 
 from filedrop import config
+from filedrop.cli.init import _create_folders
 from filedrop.cli.service.naming import put_example
+from filedrop.config import parse
 
 if TYPE_CHECKING:
     from cli.conftest import Filedrop
@@ -31,10 +35,8 @@ def options(world: World, *companies: str) -> list[str]:
 
 def test_by_options(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
     """A commented configuration that means what was said; it is checked, the login is tried."""
-    folder = tmp_path / "etc"
-    folder.mkdir()
-    (folder / "password").write_text(world.configuration().accounts["main"].read_password())
-    path = folder / "config.yaml"
+    path = tmp_path / "etc" / "config.yaml"
+    folder = secret(world, path).parent
     done = filedrop(
         *options(world, "acme=0192:987654325", "no=0088:7300010000001,0192:123456785", "quiet="), config=path
     )
@@ -120,20 +122,82 @@ def test_by_questions(world: World, tmp_path: Path) -> None:
     account = world.configuration().accounts["main"]
     password = account.read_password()
     path = tmp_path / "etc" / "config.yaml"
-    answers = [account.base_url, account.username, password, str(world.root), "acme", "12345", "0192:987654325", "n"]
+    root, state = tmp_path / "companies", tmp_path / "lib" / "state"
+    answers = [
+        account.base_url, account.username, password, str(root), str(state), "acme", "12345", "0192:987654325", "n",
+        "y",
+    ]  # fmt: skip
     said = answered([sys.executable, "-m", "filedrop", "--config", str(path), "init"], answers)
     assert password not in said
     assert '"12345" has no scheme' in said
     assert path.with_name("password").read_text() == f"{password}\n"
     made = config.load(path)
     assert made.companies["acme"].participants == ("0192:987654325",)
-    assert made.root == world.root
+    assert (made.root, made.state) == (root, state)
     assert "account main" in said
+    assert {path.relative_to(root).as_posix() for path in root.rglob("*")} == {"acme", "acme/inbound", "acme/outbound"}
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
+
+
+def test_folders_by_an_option(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
+    """Without a terminal, folders are created only if an option says so: one may be on a share that isn't mounted."""
+    path, root, state = tmp_path / "etc" / "config.yaml", tmp_path / "new", tmp_path / "state"
+    words = [*options(world, "acme=0192:987654325"), "--root", str(root), "--state", str(state)]
+    filedrop(*words, config=path)
+    assert not root.exists()
+    path.unlink()
+    done = filedrop(*words, "--create-folders", config=path)
+    assert f"Created {root / 'acme' / 'outbound'}" in done.stdout
+    assert (root / "acme" / "inbound").is_dir()
+    assert state.is_dir()
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root gives folders to an account")
+def test_folders_of_the_service(tmp_path: Path) -> None:
+    """What root creates belongs to the service's account; the group and mode of a root that was there are kept."""
+    config = parse(
+        f"accounts: {{main: {{base_url: 'https://ap.example.com', username: a, password: x}}}}\n"
+        f"root: {tmp_path / 'root'}\nstate: {tmp_path / 'state'}\n"
+        "companies: {acme: {participants: ['0192:987654325']}}\n"
+    )
+    _create_folders(config, (1234, 5678))
+    for folder, mode in (("state", 0o700), ("root", 0o2770), ("root/acme", 0o2770), ("root/acme/inbound", 0o2770)):
+        created = (tmp_path / folder).stat()
+        assert (created.st_uid, created.st_gid, stat.S_IMODE(created.st_mode)) == (1234, 5678, mode), folder
+    shutil.rmtree(tmp_path / "root" / "acme")
+    os.chown(tmp_path / "root", 1234, 42)
+    (tmp_path / "root").chmod(0o2775)
+    _create_folders(config, (1234, 5678))
+    created = (tmp_path / "root" / "acme" / "outbound").stat()
+    assert (created.st_uid, created.st_gid, stat.S_IMODE(created.st_mode)) == (1234, 42, 0o2775)
+
+
+def test_the_next_command(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
+    """It ends with the command to run next: the check again while something failed, then the service."""
+    path = tmp_path / "etc" / "config.yaml"
+    words = [*options(world, "acme=0192:987654325"), "--state", str(tmp_path / "state")]
+    wrong = filedrop(
+        *words, "--root", str(tmp_path / "missing"), "--password-file", str(secret(world, path)), config=path
+    )
+    assert wrong.returncode == 1
+    assert wrong.stdout.splitlines()[-1] == f"Correct what failed, and run: filedrop --config {path} check"
+    path.unlink()
+    right = filedrop(*words, config=path)
+    assert right.returncode == 0
+    assert right.stdout.splitlines()[-1].startswith("Next, ")
+    assert f"filedrop --config {path} " in right.stdout.splitlines()[-1]
+
+
+def secret(world: World, path: Path) -> Path:
+    """The file with the password of a configuration, written."""
+    path.parent.mkdir()
+    file = path.with_name("password")
+    file.write_text(world.configuration().accounts["main"].read_password())
+    return file
 
 
 def answered(command: list[str], answers: list[str]) -> str:
     """What a command says on a terminal on which these lines are typed, each when a question stands there."""
-    import os  # noqa: PLC0415
     import pty  # noqa: PLC0415 - Windows has none
     import subprocess  # noqa: PLC0415
 

@@ -231,18 +231,18 @@ COMPANIES = {
         '10: companies.acme.participants: "987654321" has no scheme; write "0192:987654321"'
     ),
     "acme: {participants: [x]}": (
-        '7: companies.acme.participants: "x" has no scheme; write four digits and a colon before it, like "0192:987654321"'
+        '7: companies.acme.participants: "x" has no scheme; write four digits and a colon before it, like "0192:987654325"'
     ),
     "acme: {participants: [NO:ORGNR:987654321]}": (
         '7: companies.acme.participants: "NO:ORGNR:987654321" is not a ParticipantID; '
-        'write four digits, a colon and the number, like "0192:987654321"'
+        'write four digits, a colon and the number, like "0192:987654325"'
     ),
     "acme: {participants: [0192:blåbær]}": (
         '7: companies.acme.participants: "0192:blåbær" is not a ParticipantID; '
-        'write four digits, a colon and the number, like "0192:987654321"'
+        'write four digits, a colon and the number, like "0192:987654325"'
     ),
     "acme: {participants: 0192:1}": '7: companies.acme.participants: text where a list is expected; write one like ["one", "two"]',
-    "acme:": '7: companies.acme.participants: missing; write participants: ["0192:987654321"], or [] if it only sends',
+    "acme:": '7: companies.acme.participants: missing; write participants: ["0192:987654325"], or [] if it only sends',
     "acme: {participants: [], account: mian}": '7: companies.acme.account: there is no account "mian"; did you mean "main"?',
     "acme: {participants: [], watch: always}": (
         "7: companies.acme.watch: is not one of the possible values; write 'auto', 'events' or 'scan'"

@@ -1,4 +1,4 @@
-"""Becoming the account of the service, for good, so that what is tried from then on is what the service may do."""
+"""The account of the service: who it is, and becoming it for good, to try what the service may do."""
 
 from __future__ import annotations
 
@@ -24,9 +24,24 @@ if TYPE_CHECKING:
     AtEnd = Callable[[Callable[[], object]], object]
 
 
-if sys.platform != "win32":
+if sys.platform == "win32":
+
+    def owner_of_service(_: Path) -> tuple[int, int] | None:
+        """None: `service install` gives its account the rights on folders that somebody else created."""
+        return None
+
+else:
     import grp
     import pwd
+
+    def owner_of_service(configuration_path: Path) -> tuple[int, int] | None:
+        """The user and group of the service that goes by this configuration, if we are root and there is one."""
+        unit = Unit.read(unit_name(instance_by(configuration_path))) if os.geteuid() == 0 else None
+        try:
+            account = pwd.getpwnam(unit.user) if unit else None
+        except KeyError:
+            account = None
+        return (account.pw_uid, account.pw_gid) if account else None
 
     def become_service(option: str | None, at_end: AtEnd) -> Unit:
         """Become the account of the unit that goes by this configuration; what `at_end` gets is done in the end.
