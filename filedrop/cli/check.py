@@ -102,7 +102,7 @@ def check(
     results += [CheckResult(CONFIGURATION, "warning", warning) for warning in config.warnings]
     results += own_settings_found(config)
     results += participants_found(config)
-    results.append(code_list_found(today()))
+    results.append(code_list_found(config.codelists, today()))
     results += mapping_found(config)
     results += validation_found(config)
     results += commands_found(config)

@@ -44,13 +44,20 @@ def participants_found(config: Config) -> Iterator[CheckResult]:
             yield from (CheckResult(CONFIGURATION, result, doubt) for doubt in participants.doubts(key, participant))
 
 
-def code_list_found(today: date) -> CheckResult:
-    """The result for the Peppol code list, by which ids are judged."""
-    edition = codelist.edition()
-    if not edition.is_old(today):
-        return CheckResult(CONFIGURATION, "ok", f"the Peppol code list is version {edition}")
-    says = f"the Peppol code list is version {edition}, and newer ones exist by now: install a newer filedrop"
-    return CheckResult(CONFIGURATION, "warning", says)
+def code_list_found(folder: Path | None, today: date) -> CheckResult:
+    """The result for the Peppol code list, by which ids are judged; `folder` is the one that it is from."""
+    edition, own = codelist.edition(), codelist.own_edition()
+    says = f"the Peppol code list is version {edition}" + (f", from {folder}" if folder else "")
+    if edition.is_older_than(own):
+        doubt = f", and filedrop contains version {own}: delete codelists, or put the newest into the folder"
+    elif edition.is_old(today):
+        newest = f"put the newest into {folder}" if folder else "install a newer filedrop, or name them with codelists"
+        doubt = f", and newer ones exist by now: {newest}"
+    elif edition.published is None:
+        doubt = ", whose age isn't known: put the change log that is published with it into the folder"
+    else:
+        return CheckResult(CONFIGURATION, "ok", says)
+    return CheckResult(CONFIGURATION, "warning", says + doubt)
 
 
 def own_settings_found(config: Config) -> Iterator[CheckResult]:

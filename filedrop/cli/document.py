@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from filedrop import config as configuration
 from filedrop import readable
 from filedrop.cli.identify import opened
-from filedrop.cli.opening import choose_account, open_access_point, open_config, write_new
+from filedrop.cli.opening import choose_account, config_if_any, open_access_point, open_config, write_new
 from filedrop.cli.show import say, show_json, tell
 from filedrop.cli.tables import show_table
 from filedrop.errors import FiledropError
@@ -86,8 +85,8 @@ def show(
 
 
 def _language(config_option: str | None) -> str:
-    path = configuration.found(config_option)
-    return configuration.load(path).language if path else ENGLISH
+    config = config_if_any(config_option)
+    return config.language if config else ENGLISH
 
 
 def _file(path: Path) -> BinaryIO:

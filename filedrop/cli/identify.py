@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import click
 
 from filedrop.cli import FAILED
+from filedrop.cli.opening import config_if_any
 from filedrop.cli.show import say, show_json, tell
-from filedrop.config import found, load
 from filedrop.errors import DocumentError, Unanswered
 from filedrop.files import open_regular
 from filedrop.files.rights import explain
@@ -57,8 +57,7 @@ def identify(
     A file in a company's outbound folder is treated as a file of that company. If FILE is -, filedrop reads standard
     input, which has no file name for mapping rules.
     """
-    path = found(config_option)
-    config = load(path) if path else None
+    config = config_if_any(config_option)
     rules = Rules(config.mapping, config.tables, source=config.source) if config else None
     companies = config.companies if config else {}
     whole = True

@@ -16,6 +16,7 @@ from filedrop import config as configuration
 from filedrop.accesspoint import AccessPoint
 from filedrop.errors import FiledropError
 from filedrop.files import may_use
+from filedrop.identify import codelist
 from filedrop.journal import JOURNAL, Database, Journal, NoJournal
 
 if TYPE_CHECKING:
@@ -29,9 +30,24 @@ if TYPE_CHECKING:
 
 
 def open_config(option: str | None) -> Config:
-    """The configuration; from now on, root acts as the owner of its `state`. Raises ConfigError."""
+    """The configuration; from now on, its code list counts, and root acts as the owner of its `state`.
+
+    Raises ConfigError.
+    """
     config = configuration.load(configuration.find(option))
     act_as_owner(config.state)
+    codelist.use(config.published_lists)
+    return config
+
+
+def config_if_any(option: str | None) -> Config | None:
+    """The configuration, for what can be done without one; None where none is named, and the system has none.
+
+    Raises ConfigError.
+    """
+    path = configuration.found(option)
+    config = configuration.load(path) if path else None
+    codelist.use(config.published_lists if config else None)
     return config
 
 

@@ -12,9 +12,10 @@ import click
 
 from filedrop.cli import FAILED
 from filedrop.cli.identify import A_LINK, company_of, opened
+from filedrop.cli.opening import config_if_any
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
-from filedrop.config import Validation, found, load
+from filedrop.config import Validation
 from filedrop.config.rules import load_rules
 from filedrop.errors import DocumentError, NoVerdict
 from filedrop.files.rights import explain
@@ -50,8 +51,7 @@ def validate(
         load_rules(rules)  # all of its mistakes, at once
         validator = validator_of(Validation(rules=rules.absolute()))
     else:
-        path = found(config_option)
-        config = load(path) if path else None
+        config = config_if_any(config_option)
         validator = validator_of(config.validation, passed=config.pass_environment) if config else None
         companies = config.companies if config else {}
     if validator is None:

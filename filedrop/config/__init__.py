@@ -7,6 +7,7 @@ changes after that, nothing shows a password, and only `Account.read_password` e
     reading, values, complaints         YAML text to values, and every complaint at once
     mapping                             mapping rules
     rules                               the list of a folder of validation rules
+    codelists                           a folder with the published files of a Peppol code list
     agreement                           whether the parts agree with one another, and a rule can have an effect
     shown                               what a configuration means, in the words of its file; its JSON Schema
 
@@ -23,6 +24,7 @@ from urllib.parse import urlsplit
 from filedrop.config.account import READABLE_BY_ALL, Account, why_exposed
 from filedrop.config.agreement import check_agreement
 from filedrop.config.alerts import Alerts, Heartbeat, Mail, Metrics
+from filedrop.config.codelists import PATIENCE, CodeLists, load_lists
 from filedrop.config.complaints import Complaints
 from filedrop.config.mapping import Lookup, Rule, TableFile, Template, Value, XPath, groups_in, xpath_in
 from filedrop.config.models import (
@@ -41,6 +43,7 @@ from filedrop.config.models import (
 from filedrop.config.reading import Keys, Written, read
 from filedrop.config.section import Section
 from filedrop.errors import ConfigError
+from filedrop.files.patience import within
 from filedrop.files.rights import explain
 
 __all__ = [
@@ -137,8 +140,10 @@ def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> C
     for key in ("accounts", "companies", "mapping"):
         tell(key)
     config = complaints.check(written.values, Path(name).absolute().parent, tell)
+    lists = None
     if not keys_only:
         check_agreement(config, complaints)
+        lists = _named_lists(config, complaints)
     complaints.raise_any()
     if keys_only:
         return config
@@ -153,7 +158,22 @@ def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> C
         warnings.append(f"{complaints.place(('journal',))}: {READABLE_BY_ALL}, with journal_password_file")
     if exposed_to_all := why_exposed(config.journal_password_file):
         warnings.append(f"{complaints.place(('journal_password_file',))}: {exposed_to_all}")
-    return config.model_copy(update={"warnings": tuple(warnings)})
+    return config.model_copy(update={"warnings": tuple(warnings), "published_lists": lists})
+
+
+def _named_lists(config: Config, complaints: Complaints) -> CodeLists | None:
+    """The code list in the folder `codelists`, None where no folder is named or it can't be used."""
+    folder = config.codelists
+    if folder is None:
+        return None
+    try:
+        return within(PATIENCE, lambda: load_lists(folder))
+    except ConfigError as error:
+        for complaint in error.complaints:
+            complaints.add(complaint, ("codelists",))
+    except OSError as error:  # it doesn't answer
+        complaints.add(f"{folder} can't be read: {explain(error)}", ("codelists",))
+    return None
 
 
 def _refuse_told(section: type[Section], keys: Keys, body: dict[str, Any], complaints: Complaints) -> None:

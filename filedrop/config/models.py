@@ -253,6 +253,9 @@ class Config(Section):
     unassigned: FullPath | None = None
     mapping: Annotated[tuple[Rule, ...], LEFT_OUT] = ()
     tables: Mapping[str, AnyTable] = {}
+    codelists: BesideConfiguration | None = None
+    published_lists: Annotated[Mapping[str, Mapping[str, Any]] | None, TOLD, Field(repr=False)] = None
+    """What is in the folder `codelists` (config/codelists)."""
     validation: Validation = Validation()
     commands: Commands = Commands()
     pass_environment: Annotated[tuple[VariableName, ...], BeforeValidator(one_or_several)] = ()

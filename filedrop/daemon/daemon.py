@@ -18,6 +18,7 @@ from filedrop.daemon.copies import DailyCopy
 from filedrop.daemon.recorder import Recorder
 from filedrop.daemon.watcher import Watcher
 from filedrop.errors import JournalError
+from filedrop.identify import codelist
 from filedrop.identify.mapping import Rules
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.pages import OwedPages, PageMaker
@@ -196,6 +197,7 @@ class Daemon:
 
     def start(self) -> None:
         """Start all threads."""
+        codelist.use(self.config.published_lists)
         self.commands.start()
         self.recorder.start()
         self.workers.start()
@@ -211,10 +213,7 @@ class Daemon:
             account.start()
 
     def tick(self) -> None:
-        """Look for folders that take long, what is idle, commands that are due, and what may be posted now.
-
-        Called each second.
-        """
+        """Look each second for folders that take long, what is idle, due commands, and what may be posted now."""
         self.workers.relieve()
         if self.validating is not None:
             self.validating.end_if_idle()

@@ -1,10 +1,10 @@
 """What the Peppol code lists say: documents and their processes, participant schemes, and which party sends.
 
-The facts are files in codelists/, made by tests/support/codelists.py; a new code list is a change of data. What the
-lists leave open stands beside them, written by hand from the specifications: roles.csv (who sends and who receives),
-versions.csv (specifications with documents that aren't listed), checks.csv (schemes with check digits) and forms.csv
-(schemes whose values have another form than the list gives, by the rules of Peppol BIS 3 or the list's own examples).
-Each file is read when it is first asked for.
+The facts are files in codelists/, made by tests/support/codelists.py; a new code list is a change of data. The list in
+a folder that the configuration names counts instead (`use`). What they leave open stands beside ours, written by hand
+from the specifications: roles.csv (who sends and who receives), versions.csv (specifications with documents that aren't
+listed), checks.csv (schemes with check digits) and forms.csv (schemes whose values have another form than the list
+gives, by the rules of Peppol BIS 3 or the list's own examples). Each file is read when it is first asked for.
 """
 
 from __future__ import annotations
@@ -15,10 +15,16 @@ from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from filedrop.config.codelists import CodeLists
 
 _OLD = timedelta(days=274)
 _FOLDER = Path(__file__).parent / "codelists"
+_counting: list[CodeLists | None] = [None]  # the one that `use` has named
 
 
 class Version(NamedTuple):
@@ -49,17 +55,22 @@ class Scheme(NamedTuple):
 
 
 class Edition(NamedTuple):
-    """The version of the code list, and the day on which it was published."""
+    """The version of the code list, and the day on which it was published; None where that isn't known."""
 
     version: str
-    published: date
+    published: date | None
 
     def __str__(self) -> str:
-        return f"{self.version} of {_in_words(self.published)}"
+        return f"{self.version} of {_in_words(self.published)}" if self.published else self.version
 
     def is_old(self, today: date) -> bool:
         """Whether it was published more than nine months ago; a new one comes out every two to four months."""
-        return today - self.published > _OLD
+        return self.published is not None and today - self.published > _OLD
+
+    def is_older_than(self, other: Edition) -> bool:
+        """Whether its version is a smaller one: 9.7 comes before 10.0."""
+        own, others = ([int(part) for part in edition.version.split(".")] for edition in (self, other))
+        return own < others
 
 
 class Fate(NamedTuple):
@@ -141,10 +152,24 @@ def fate(entry: Version | Scheme, today: date) -> Fate:
     return Fate("deprecated", f" (it will be removed on {_in_words(removal)})")
 
 
+def use(lists: CodeLists | None) -> None:
+    """Have this code list count from now on, in the whole process; None: the one that filedrop contains."""
+    _counting[:] = [lists]
+
+
 def edition() -> Edition:
-    """Which code list this is."""
-    about = _file("documents")
-    return Edition(about["version"], date.fromisoformat(about["published"]))
+    """Which code list counts."""
+    return _edition(_file("documents"))
+
+
+def own_edition() -> Edition:
+    """Which code list filedrop contains."""
+    return _edition(_own_file("documents"))
+
+
+def _edition(about: Mapping[str, Any]) -> Edition:
+    published = about["published"]
+    return Edition(about["version"], date.fromisoformat(published) if published else None)
 
 
 def _in_words(day: date) -> str:
@@ -153,7 +178,8 @@ def _in_words(day: date) -> str:
 
 def scheme_code(name: str) -> str | None:
     """The code of a scheme given by name, such as `NO:ORGNR`; where it was replaced, of the one that replaced it."""
-    return _scheme_codes().get(name.upper())
+    schemes = ((code, *entry) for code, entry in _list("schemes").items())
+    return next((instead or code for code, listed, _, instead, *_ in schemes if listed.upper() == name.upper()), None)
 
 
 def checks(code: str) -> list[str]:
@@ -177,15 +203,15 @@ def _list(name: str) -> dict[str, Any]:
     return entries
 
 
+def _file(name: str) -> Mapping[str, Any]:
+    (lists,) = _counting
+    return _own_file(name) if lists is None else lists[name]
+
+
 @lru_cache
-def _file(name: str) -> dict[str, Any]:
+def _own_file(name: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return content
-
-
-@lru_cache
-def _scheme_codes() -> dict[str, str]:
-    return {name.upper(): instead or code for code, (name, _, instead, *_) in _list("schemes").items()}
 
 
 @lru_cache

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from support.codelists import publish
 from support.documents import BUYER, SELLER, invoice
+
+from filedrop.identify import codelist
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from support.world import World
 
@@ -50,3 +54,15 @@ def test_doubtful_ids(make_world: Callable[..., World]) -> None:
         assert [True] * (warning is not None) == [str(warning) in one for one in told[name]["warnings"]]
         assert world.sidecar(name)["warnings"] == told[name]["warnings"]
     world.invariants()
+
+
+def test_named_code_list(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """A daemon whose configuration names a code list warns by this list."""
+    publish(tmp_path / "lists")
+    world = make_world(outbound={"directory": "off"}, more=f"codelists: {tmp_path / 'lists'}")
+    world.drop("invoice.xml", invoice())
+    try:
+        world.settle(ends=("archive",))
+    finally:
+        codelist.use(None)
+    assert "removed the scheme 0192 (NO:ORG); use 0999 instead" in "".join(world.sidecar("invoice.xml")["warnings"])

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 import pytest
 from cli.conftest import PROJECT
 from cli.test_run import everything_below
+from support.codelists import lists, publish
 from support.documents import invoice
 from support.faults import instead
 from support.rights import as_anyone
 from support.systems import modes
 
 from filedrop.cli.checking import code_list_found
+from filedrop.config.codelists import load_lists
+from filedrop.identify import codelist
 from filedrop.process.lock import JOURNAL
 from filedrop.text import command
 
@@ -374,5 +377,29 @@ def test_python_in_a_folder_of_roots(world: World, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("today", "result"), [(date(2026, 11, 27), "ok"), (date(2027, 6, 1), "warning")])
 def test_code_list(today: date, result: str) -> None:
     """The code list's version is shown, and that newer ones exist after nine months."""
-    found = code_list_found(today)
+    found = code_list_found(None, today)
     assert (found.result, "version 9.7 of 2 July 2026" in found.says) == (result, True)
+
+
+@pytest.mark.parametrize(
+    ("version", "published", "today", "says"),
+    [
+        ("10.0", "2026-10-05", date(2026, 11, 27), "10.0 of 5 October 2026, from {}"),
+        ("10.0", "2026-10-05", date(2027, 8, 1), "10.0 of 5 October 2026, from {}, and newer ones exist by now: "),
+        ("10.0", None, date(2027, 8, 1), "10.0, from {}, whose age isn't known: "),
+        ("9.6", None, date(2026, 11, 27), "9.6, from {}, and filedrop contains version 9.7 of 2 July 2026: "),
+    ],
+)
+def test_named_code_list(tmp_path: Path, version: str, published: str | None, today: date, says: str) -> None:
+    """The version that counts is shown with its folder, and a list that is old, or may be, is a warning."""
+    folder = tmp_path / "lists"
+    publish(folder, {name: content | {"version": version} for name, content in lists().items()}, published=published)
+    codelist.use(load_lists(folder))
+    try:
+        found = code_list_found(folder, today)
+    finally:
+        codelist.use(None)
+    whole = f"the Peppol code list is version {says.format(folder)}"
+    assert found.says.startswith(whole)
+    assert found.result == ("ok" if found.says == whole else "warning")
+    assert (found.result == "ok") == (not says.endswith(" "))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from datetime import date
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from support import codelists as make
-from support.documents import BILLING, BUYER, SELLER, invoice
+from support.commands import run_here
+from support.configuration import BASE
+from support.documents import BUYER, SELLER, invoice
 
-import filedrop
 from filedrop.identify import codelist, participants
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "codelists"
@@ -24,10 +21,17 @@ OURS = make.OURS
 
 @pytest.mark.skipif(not PUBLISHED.is_dir(), reason=f"the published code lists are not there: {PUBLISHED}")
 def test_made(tmp_path: Path) -> None:
-    """The files in the project are what the script makes of the published lists."""
-    make.main(PUBLISHED, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["documents.json", "processes.json", "schemes.json"]
-    for path in tmp_path.iterdir():
+    """The files in the project are what the published lists come to, as they would in a folder of `codelists`."""
+    source = tmp_path / "published"
+    source.mkdir()
+    for path in PUBLISHED.glob("*.json"):
+        (source / path.name).write_bytes(path.read_bytes())
+    (source / "changelog.html").write_text("<h3>v9.7 - 2026-07-02</h3>")
+    target = tmp_path / "made"
+    target.mkdir()
+    make.main(source, target)
+    assert sorted(path.name for path in target.iterdir()) == ["documents.json", "processes.json", "schemes.json"]
+    for path in target.iterdir():
         assert path.read_bytes() == (OURS / path.name).read_bytes()
 
 
@@ -50,48 +54,25 @@ def test_examples() -> None:
             assert not participants.doubts("sender", f"{entry['iso6523']}:{example.replace(' ', '')}")
 
 
-def test_a_next_list(tmp_path: Path) -> None:
-    """A next code list is a change of data: made by the script, its ids are found and its words are said."""
-    home = tmp_path / "home"
-    shutil.copytree(Path(filedrop.__file__).parent, home / "filedrop", ignore=shutil.ignore_patterns("__pycache__"))
-    billing = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##" + BILLING
-    process = {"scheme": "cenbii-procid-ubl", "value": "urn:ours:billing:2"}
-    lists = {
-        "document-types.json": [
-            {"value": f"{billing}::2.1", "state": "deprecated", "process-ids": [process]},
-            {"value": f"{billing}::2.5", "state": "active", "process-ids": [process]},
-        ],
-        "participant-identifier-schemes.json": [
-            {"iso6523": "0192", "schemeid": "NO:ORG", "state": "removed", "usage": "Use 0999 instead"},
-            {"iso6523": "0999", "schemeid": "NO:NEW", "state": "active"},
-        ],
-        "processes.json": [process | {"state": "deprecated"}],
-    }
-    for name, values in lists.items():
-        (tmp_path / name).write_text(json.dumps({"version": "10.0", "values": values}))
+def test_a_named_list(tmp_path: Path) -> None:
+    """A code list that the configuration names counts instead of ours: its ids are found, and its words are said."""
+    make.publish(tmp_path / "lists", published="2026-10-05")
+    config = tmp_path / "config.yaml"
+    config.write_text(BASE + "codelists: lists\n")
     document = tmp_path / "invoice.xml"
     document.write_bytes(invoice(process="").replace(b'schemeID="0192">987654325', b'schemeID="NO:ORG">987654325'))
-
-    def python(*arguments: str) -> str:
-        environment = {name: value for name, value in os.environ.items() if name != "FILEDROP_CONFIG"}
-        done = subprocess.run(
-            (sys.executable, "-m", *arguments),
-            cwd=home,
-            env=environment | {"PYTHONPATH": str(home)},
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        return done.stdout
-
-    make.main(tmp_path, home / "filedrop" / "identify" / "codelists")
-    told = json.loads(python("filedrop", "identify", "--json", str(document)))
+    told = json.loads(run_here("--config", str(config), "identify", "--json", str(document)).stdout)
+    assert told["code_list"] == "10.0"
     assert (told["sender"], told["receiver"]) == (SELLER.replace("0192", "0999"), BUYER)
-    assert (told["document_id"], told["process_id"]) == (f"{billing}::2.5", "urn:ours:billing:2")
+    assert (told["document_id"], told["process_id"]) == (f"{make.BILLING_TYPE}::2.5", "urn:ours:billing:2")
     assert told["warnings"] == [
         f"receiver {BUYER}: the Peppol code list has removed the scheme 0192 (NO:ORG); use 0999 instead",
         "process_id: the Peppol code list has deprecated this process",
     ]
+    assert "code list    10.0 of 5 October 2026" in run_here("--config", str(config), "identify", str(document)).stdout
+    config.write_text(BASE)
+    without = run_here("--config", str(config), "identify", "--json", str(document))
+    assert json.loads(without.stdout)["code_list"] == "9.7"
 
 
 def test_roles() -> None:
