@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from filedrop.accesspoint import AccessPoint, Flow
     from filedrop.config import Account, Config
-    from filedrop.journal import MessageRow
+    from filedrop.journal import Journal, MessageRow
     from filedrop.storage.folders import InboundFolder
 
 COLUMNS = ("message", "way", "received", "delivered", "sender", "receiver", "document")
@@ -234,7 +234,7 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
         (row,) = place(source, folder, {msg_no: fetched}, resumed=False).values()
         if isinstance(row, Exception):
             raise row
-        made = _page(folder, row, log)
+        made = _page(folder, row, journal, log)
         row = journal.messages.record(replace(row, state="read"))  # a daemon has nothing left to do but its page
         if made is not None:
             with suppress(Changed):  # a daemon has just begun with it
@@ -242,14 +242,16 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
     return folder.path / row.file
 
 
-def _page(folder: InboundFolder, row: MessageRow, log: structlog.stdlib.BoundLogger) -> MessageRow | None:
+def _page(
+    folder: InboundFolder, row: MessageRow, journal: Journal, log: structlog.stdlib.BoundLogger
+) -> MessageRow | None:
     """Make the page of a message that was placed. Returns its row, with its sidecar as that is now.
 
     None where it isn't wanted, or couldn't be made now: then the daemon tries again.
     """
     if row.page is None:
         return None
-    maker = PageMaker(log)
+    maker = PageMaker(journal, log)
     try:
         return maker.make(folder, row)
     except (NoAnswer, FolderUnavailable, OSError):

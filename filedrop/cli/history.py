@@ -17,6 +17,7 @@ from filedrop.journal import Known
 from filedrop.model.message import number as as_number
 from filedrop.process.clock import now
 from filedrop.storage import sidecar
+from filedrop.storage.folders import received_paths
 from filedrop.storage.names import unnumbered
 from filedrop.text import command, forms
 from filedrop.times import here, local, moment, stated
@@ -110,7 +111,7 @@ def _messages(journal: Journal, name: str) -> list[MessageRow]:
 def _of_document(journal: Journal, document: Document) -> dict[str, Any]:
     """What the document's sidecar would say now, and where its file lies."""
     told: dict[str, Any] = json.loads(sidecar.outbound(document, document.file))
-    return told | _whereabouts(journal.folders.path_of(document))
+    return told | _whereabouts(*filter(None, [journal.folders.path_of(document)]))
 
 
 def _of_message(journal: Journal, row: MessageRow) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def _of_message(journal: Journal, row: MessageRow) -> dict[str, Any]:
         "why": row.why,
         "due": stated(row.due),
         "answers": [_of_answer(answer) for answer in given],
-    } | _whereabouts(Path(row.folder, row.file) if row.file else None)
+    } | _whereabouts(*(received_paths(Path(row.folder), row.file) if row.file else ()))
 
 
 def _of_answer(answer: GivenAnswer) -> dict[str, Any]:
@@ -150,15 +151,17 @@ def _of_answer(answer: GivenAnswer) -> dict[str, Any]:
     }
 
 
-def _whereabouts(path: Path | None) -> dict[str, Any]:
-    """The last known path of a file, and whether it is there; None where its folder doesn't answer."""
-    if path is None:
-        return {"path": None, "there": False}
+def _whereabouts(*paths: Path) -> dict[str, Any]:
+    """The first of these paths where the file is, else the first one, and whether it is there.
+
+    None in place of that where its folder doesn't answer.
+    """
     try:
-        there = within(PATIENCE, path.is_file)
+        path = within(PATIENCE, lambda: next(filter(Path.is_file, paths), None))
     except OSError:
-        there = None
-    return {"path": str(path), "there": there}
+        return {"path": str(paths[0]), "there": None}
+    last = path or next(iter(paths), None)
+    return {"path": last and str(last), "there": path is not None}
 
 
 def _in_a_line(told: Mapping[str, Any]) -> str:

@@ -100,7 +100,7 @@ class Daemon:
         self.commands = CommandRunner(
             config.commands, journal, passed=config.pass_environment, pool=clockwork.pool, attempt=survive, log=log
         )
-        self.pages = OwedPages(PageMaker(log), journal, self._named, log)
+        self.pages = OwedPages(PageMaker(journal, log), journal, self._named, log)
         self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, log=log)
         self.copies = DailyCopy(
             journal.copies, spare=config.inbound.min_free, clockwork=clockwork, attempt=survive, log=log

@@ -61,8 +61,9 @@ class PageMaker:
     Nothing is overwritten. Nothing is made where somebody has taken the document.
     """
 
-    def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
+    def __init__(self, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
         self.renderer = readable.Renderer()
+        self._journal = journal
         self._log = log
 
     def make(self, folder: InboundFolder, row: MessageRow) -> MessageRow:
@@ -101,13 +102,17 @@ class PageMaker:
         document, page = here.entry(row.file), here.entry(page_name(row.file))
         if ask(page.exists):  # made by a process that was killed then
             return
+        repeats = None
+        if row.repeats is not None:
+            (earlier,) = self._journal.messages.earlier_names([row])
+            repeats = earlier, row.repeats
         attachments = ask(lambda: attachments_beside(document))
         shown, xml = document, document.with_name(xml_name(document.name))
         if xml.name in attachments.values():  # the invoice; the document is only an envelope
             shown = xml
             attachments = {MOST + number: name for number, name in attachments.items()}  # not what is in the XML
         with cast("BinaryIO", ask(lambda: files.open_regular(shown))) as file:
-            content = self.renderer.page(_pieces(file, ask), shown.name, language, attachments, repeats=row.repeats)
+            content = self.renderer.page(_pieces(file, ask), shown.name, language, attachments, repeats=repeats)
         ask(lambda: _place(page, content, here, document))
 
     def _write_xml(self, here: Directory, row: MessageRow, pdf: str, ask: Ask) -> MessageRow:

@@ -92,6 +92,11 @@ def _is_repeated(other: MessageRow, row: MessageRow) -> bool:
     return is_same and same_company(other.sender, row.sender)
 
 
+def _is_earlier(other: MessageRow, row: MessageRow) -> bool:
+    """Whether a message with the number that `row` repeats is the one that is meant: servers use the same numbers."""
+    return other.company == row.company and _is_repeated(other, row)
+
+
 _SAME = ("msg_no", "sender", "type", "number", "issue_date", "meaning")
 _NAMES = ("folder", "temporary", "file", "wanted")
 _MOMENTS = ("due", "placed")
@@ -163,6 +168,19 @@ class Messages(Part):
     def repeats(self, company: str, since: datetime) -> list[MessageRow]:
         """A company's messages placed since then whose document came before, newest first, 200 at most."""
         return list(map(message_of, self._read(statements.REPEATS, company=company, since=as_moment(since))))
+
+    def earlier_names(self, rows: Sequence[MessageRow]) -> list[str]:
+        """For each of these messages, the name of the document that it repeats, below the company's inbound folder.
+
+        "" where that isn't known.
+        """
+        numbers = json.dumps([row.repeats for row in rows if row.repeats is not None])
+        known = dict[int | None, list[MessageRow]]()
+        for other in map(message_of, self._read(statements.NUMBERED_ANYWHERE, numbers=numbers)):
+            known.setdefault(other.msg_no, []).append(other)
+        return [
+            next((other.file for other in known.get(row.repeats, ()) if _is_earlier(other, row)), "") for row in rows
+        ]
 
     def adopt(self, identity: str, rows: Sequence[MessageRow]) -> list[MessageRow]:
         """Give these rows another identity, since the account's user name or host has changed.

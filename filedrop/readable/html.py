@@ -28,17 +28,18 @@ LARGEST = 10_000_000  # bytes of a page; 2,000 lines with all that can be said o
 _FOLDER = Path(__file__).parent
 
 
-def page(sheet: Sheet, file: str, beside: Mapping[int, str], repeats: int | None = None) -> bytes:
+def page(sheet: Sheet, file: str, beside: Mapping[int, str], repeats: tuple[str, int] | None = None) -> bytes:
     """A sheet as a page, in UTF-8. `file` is the document's name; `beside` are attachments beside the page.
 
     The keys of `beside` are the numbers of what is embedded; its names are file names, not paths. `repeats` is the
-    number of the message that had the same document before. Raises NotReadable where the page would be too large.
+    name of the document that came before, "" where it isn't known, and the number of its message.
+    Raises NotReadable where the page would be too large.
     """
     shown = {one.number for one in sheet.attached}
     attachments = [(one.text, beside.get(one.number or 0, "")) for one in sheet.attached]
     attachments += [("", name) for number, name in beside.items() if number not in shown]
     made_from = sheet.made_from.format(file=clean(file))
-    repeated = "" if repeats is None else sheet.repeated.format(number=repeats)
+    repeated = "" if repeats is None else sheet.repeated.format(file=clean(repeats[0]) or "?", number=repeats[1])
     made = bytearray()
     for part in _template().generate(sheet=sheet, attachments=attachments, made_from=made_from, repeated=repeated):
         made += part.encode("utf-8", "replace")

@@ -247,7 +247,7 @@ LABELS = {
     "notes": "Notes",
     "attachments": "Attachments and references",
     "embedded": "in the document",
-    "repeated": "This may be a duplicate: the same document was received before, in message {number}.",
+    "repeated": "This may be a duplicate: the same document was received before, as {file} (message {number}).",
     "made_from": "This page was made by filedrop from {file}. That file is the document: in doubt, it counts.",
     "more": "{number} more lines are in the document and not on this page.",
 }

@@ -37,7 +37,7 @@ class Renderer:
         language: str,
         beside: Mapping[int, str],
         *,
-        repeats: int | None = None,
+        repeats: tuple[str, int] | None = None,
     ) -> bytes:
         """A document as a page, in UTF-8; `file`, `beside` and `repeats` are as `html.page` has them.
 

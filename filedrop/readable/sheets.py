@@ -103,7 +103,7 @@ class Attached(NamedTuple):
 class Sheet:
     """What a document says. `headline`: a response's answer, or "".
 
-    `made_from` has a place for its file's name, `repeated` one for the number of the message that had it before.
+    `made_from` has a place for its file's name, `repeated` for the name and the message of what came before.
     """
 
     language: str

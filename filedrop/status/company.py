@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from filedrop.status import rejections, repeated
 from filedrop.status.folders import WITHOUT_SIDECAR
 from filedrop.status.matters import AWAY, key_of
-from filedrop.status.reasons import REPEATED
-from filedrop.status.rejections import in_words
 from filedrop.texts.languages import ENGLISH, counted, lasting, marked, plural, translated
 from filedrop.texts.translation import translation
 
@@ -40,7 +39,9 @@ _ADVICE: dict[Kind, str] = {
     ),
     "failed": marked("read the note of each file, and do what it says"),
     "rejected": marked("read the receiver's response in inbound/, and send a corrected document"),
-    "repeated": marked("compare each with the earlier message before you book or pay it"),
+    "repeated": marked(
+        "compare each with the earlier one before you book or pay it. If you move it, it is no longer reported"
+    ),
     "stray": marked(
         "only XML documents with names like {names} are sent. If one of these is such a document, rename it, or "
         "move it into outbound/. Otherwise, move it away"
@@ -69,7 +70,6 @@ _SHORT_TITLES: dict[Kind, str] = {
 }
 _WITH_REASONS = ("failed", "rejected", "repeated", "stray")  # kinds whose items have reasons for these people
 _IN_NOTE = marked("its note says what is wrong.")
-_REPEATED = re.compile(re.escape(REPEATED).replace(r"\{number\}", r"(\d+)"))
 _MESSAGE, _STUCK = re.compile(r"\(message (\d+)\)"), re.compile(r"message (\d+) from (.*)")
 
 
@@ -122,10 +122,10 @@ def _item(item: Item, kind: Kind, language: str) -> Item:
     known, name = item["known"], item["name"]
     if found := _MESSAGE.fullmatch(known):
         known = translated("(message {number})", language).format(number=found[1])
-    if kind == "repeated" and (found := _REPEATED.fullmatch(why)):
-        why = translated(REPEATED, language).format(number=found[1])
+    if kind == "repeated":
+        why = repeated.in_words(why, language)
     if kind == "rejected":
-        why = in_words(why, language)
+        why = rejections.in_words(why, language)
     if kind == "stuck" and (found := _STUCK.fullmatch(name)):
         name = translated("message {number} from {sender}", language).format(number=found[1], sender=found[2])
     return {**item, "do": [], "why": translated(why, language), "known": known, "name": name}

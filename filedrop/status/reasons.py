@@ -14,7 +14,6 @@ from filedrop.model.report import LISTED
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
 from filedrop.storage.sidecar import ANYWAY, DUPLICATE
 from filedrop.text import command
-from filedrop.texts.languages import marked
 from filedrop.times import as_duration, from_seconds, local, moment, next_attempt, stated
 
 if TYPE_CHECKING:
@@ -28,13 +27,15 @@ if TYPE_CHECKING:
     from filedrop.status.folders import FolderSnapshot
     from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus, Kind
 
-REPEATED = marked("The same document was received before, in message {number}")
 LATELY: dict[Kind, tuple[str, str]] = {
     "rejected": (
         "rejected by the receiver",
         "read each response in inbound/ or in the document's sidecar, and send a corrected document",
     ),
-    "repeated": ("received that may be a duplicate", "compare each with the earlier message before you book or pay it"),
+    "repeated": (
+        "received that may be a duplicate",
+        "compare each with the earlier one before you book or pay it. If you move it, it is no longer reported",
+    ),
 }
 """What is shown of the last days: what it is, and what to do."""
 

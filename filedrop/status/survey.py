@@ -34,8 +34,9 @@ from filedrop.status.model import (
     Matter,
     Status,
 )
-from filedrop.status.reasons import REPEATED, Left, dropped, failed, fetched, in_sending, known, reasons, stuck_messages
+from filedrop.status.reasons import Left, dropped, failed, fetched, in_sending, known, reasons, stuck_messages
 from filedrop.status.rejections import rejected_since
+from filedrop.status.repeated import Repeated, repeated_since
 from filedrop.status.starting import start_command
 from filedrop.status.strays import CompanyStrays, RemovedFolders, strays_by_company
 from filedrop.storage.former import left_behind, left_in_folders, served_folders
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from filedrop.model.report import AccountReport, DaemonReport, FolderReport
     from filedrop.status.folders import FolderSnapshot
 
-LATELY = timedelta(days=7)  # for which a rejection or a duplicate is shown: nobody tells us when it was dealt with
+LATELY = timedelta(days=7)  # for which a rejection is shown: nobody tells us when it was dealt with. Or a duplicate
 _ORDER = {str(count): place for place, count in enumerate(COUNTS)}
 _REACHABLE = {"ok": True, "refused": True, "away": False, "wrong address": False}
 
@@ -177,7 +178,14 @@ class Survey:
         config, guard = self._config, self._guard
         guard.begin()
         strays = (Path(stray["path"]) for found in told.strays.values() for stray in found.listed)
-        self.snapshots = self._folders.look([*told.waiting, *strays, *asked_for])
+        since = now - LATELY
+        repeated: list[Repeated] = []
+        if journal:
+            for company in config.companies.values():
+                what = f"what {company.name} received twice lately"
+                repeated += guard.make(what, partial(repeated_since, journal, company, since), [])
+        twice = (path for document in repeated for path in document.paths())
+        self.snapshots = self._folders.look([*told.waiting, *strays, *twice, *asked_for])
         for path, snapshot in self.snapshots.items():
             snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
             snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
@@ -240,15 +248,11 @@ class Survey:
             )
         in_doubt = any(company["doubt"] for company in status["companies"].values())
         doubts = journal.documents.in_state(State.DOUBT) if journal and in_doubt else []
-        since = now - LATELY
         rejected: list[tuple[str, Item]] = []
-        repeated: list[tuple[str, Item]] = []
         if journal:
             what = "what receivers rejected lately"
             rejected = guard.make(what, lambda: list(rejected_since(journal, config, served, since)), [])
-            for name in config.companies:
-                what = f"what {name} received twice lately"
-                repeated += guard.make(what, partial(_repeats, journal, name, since), [])
+        duplicates = [(document.company.name, item) for document in repeated if (item := document.item(self.snapshots))]
         of_companies = {
             name: guard.make(
                 f"what needs attention at {name}",
@@ -263,7 +267,7 @@ class Survey:
         status["matters"] = matters.find(
             status,
             of_companies,
-            {"rejected": rejected, "repeated": repeated},
+            {"rejected": rejected, "repeated": duplicates},
             config,
             now,
             for_nobody=for_nobody,
@@ -370,24 +374,6 @@ def _troubles(told: DaemonPart, in_folders: str) -> dict[str, str]:
 
 def _not_known(company: Company) -> CompanyStatus:
     return {**NOT_KNOWN, "keep_archive": shown(company.keep)["archive"]}
-
-
-def _repeats(journal: Journal, company: str, since: datetime) -> list[tuple[str, Item]]:
-    """The company with each document that it received again since then. Raises JournalError."""
-    return [(company, _repeated(row)) for row in journal.messages.repeats(company, since)]
-
-
-def _repeated(row: MessageRow) -> Item:
-    """A received document that another message had before."""
-    return Item(
-        name=row.file,
-        known=f"(message {row.msg_no})",
-        path="",
-        why=REPEATED.format(number=row.repeats),
-        do=[],
-        since=stated(row.placed),
-        order=row.placed.timestamp() if row.placed else 0.0,
-    )
 
 
 def _under_way(journal: Journal | None, folders: Iterable[str]) -> Counter[str]:

@@ -275,6 +275,12 @@ class InboundFolder(Folder):
                         withdraw(there, name.removesuffix(".json"))
 
 
+def received_paths(inbound: Path, name: str) -> list[Path]:
+    """Where a received document with this name may be: where it was placed, else where a person moved it."""
+    path = inbound / name
+    return [path, *(inbound / folder / path.name for folder in CODES)]
+
+
 def _within(here: Directory, depth: int, without: Container[str] = ()) -> Iterator[Directory]:
     yield here
     for entry in here.scan() if depth else ():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from support.documents import (
@@ -18,11 +19,15 @@ from support.documents import (
 )
 from support.responses import response
 
+from filedrop.status.survey import DaemonPart, Survey
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from support.world import World
+
+    from filedrop.status.model import Item
 
 OTHER = "0192:123456785"
 FJORD = "0088:7300010000001"
@@ -111,7 +116,7 @@ def test_which_are_marked(make_world: Callable[..., World], tmp_path: Path) -> N
 
 
 def test_where_it_is_shown(make_world: Callable[..., World]) -> None:
-    """The readable page says it, in the company's language; so do status and the company's page, with both numbers."""
+    """The readable page says it, in the company's language; so do status and the company's page, with both files."""
     world = make_world(
         companies={"acme": f'{{participants: ["{SELLER}"], language: nb}}'}, inbound={"readable": "html"}
     )
@@ -120,16 +125,53 @@ def test_where_it_is_shown(make_world: Callable[..., World]) -> None:
     second = arrive(world, Came(invoice("1", note="b")))
     world.run_once()
     pages = {path.name.split("-")[1]: path.read_text("utf-8") for path in world.inbound.glob("*.html")}
-    sentence = f"det samme dokumentet er mottatt før, i melding {first}"
+    (earlier,) = (path.name for path in world.inbound.glob(f"*-{first}-*.xml"))
+    sentence = f"det samme dokumentet er mottatt før, som {earlier} (melding {first})"
     assert [sentence in pages[str(number)] for number in (first, second)] == [False, True]
-    status = json.loads(world.filedrop("status", "--json").stdout)
-    (matter,) = [matter for matter in status["matters"] if matter["kind"] == "repeated"]
-    assert (matter["company"], matter["number"]) == ("acme", 1)
-    assert matter["items"][0]["known"] == f"(message {second})"
-    assert matter["items"][0]["why"] == f"The same document was received before, in message {first}"
+    (item,) = reported(world)
+    assert item["known"] == f"(message {second})"
+    assert item["why"] == f"The same document was received before, as {earlier} (message {first})"
     with world.daemon():
         page = world.root / "acme" / "STATUS.html"
         world.until(lambda: page.exists() and f"{sentence[1:]}</p>" in page.read_text("utf-8"))
+
+
+def test_as_long_as_they_are_there(make_world: Callable[..., World]) -> None:
+    """A duplicate counts where it was placed, and no longer when it was answered or moved; both names are as of now."""
+    world = make_world(inbound={"name": '"{sender}/{number}-{msg_no}"', "answers": "move"})
+    paths: dict[int, Path] = {}
+    for note in "abc":
+        number = arrive(world, Came(invoice("1", note=note)))
+        world.run_once()
+        (paths[number],) = world.inbound.rglob(f"*-{number}.xml")
+    first, second, third = paths
+    name = paths[first].relative_to(world.inbound).as_posix()
+    says = "The same document was received before, as {} (message {})".format
+    assert [(item["path"], item["why"]) for item in reported(world)] == [
+        (str(paths[number]), says(name, first)) for number in (third, second)
+    ]
+    paths[first].rename(world.inbound / "accepted" / paths[first].name)
+    paths[second].rename(world.inbound / "rejected" / paths[second].name)
+    (item,) = reported(world)
+    assert (item["path"], item["why"]) == (str(paths[third]), says(f"accepted/{paths[first].name}", first))
+    (world.inbound / "accepted" / paths[first].name).unlink()  # the journal knows how it was called
+    assert [item["why"] for item in reported(world)] == [says(name, first)]
+    marker = (world.inbound / ".filedrop").rename(world.inbound / "elsewhere")  # nobody knows what is there now
+    assert len(reported(world)) == 2
+    marker.rename(world.inbound / ".filedrop")
+    paths[third].unlink()
+    assert reported(world) == []
+
+
+def reported(world: World) -> list[Item]:
+    """The received documents that status reports as possible duplicates."""
+    with world.locked() as journal:
+        status = Survey(world.configuration(), journal).take(DaemonPart(), running=True, now=datetime.now(UTC))
+    found = [matter for matter in status["matters"] if matter["kind"] == "repeated"]
+    assert [(matter["company"], matter["number"]) for matter in found] == [
+        ("acme", len(matter["items"])) for matter in found
+    ]
+    return [item for matter in found for item in matter["items"]]
 
 
 def test_the_same_message_again(world: World) -> None:

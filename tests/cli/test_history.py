@@ -77,6 +77,18 @@ def test_messages(filedrop: Filedrop, world: World) -> None:
     assert "next attempt at " in told
 
 
+def test_a_message_that_was_answered(filedrop: Filedrop, world: World) -> None:
+    """A received document that a person moved into a folder of answers is there."""
+    received = world.receive(order("4", receiver=SELLER))
+    world.run_once()
+    (file,) = world.delivered()
+    (file.parent / "queried").mkdir()
+    moved = file.rename(file.parent / "queried" / file.name)
+    assert f"is in {moved}\n" in filedrop("history", received).stdout
+    moved.unlink()
+    assert f"was last in {file}\n" in filedrop("history", received).stdout
+
+
 def test_largest_number(filedrop: Filedrop, world: World) -> None:
     """A message number may have nineteen digits; a larger number is no message's."""
     world.receive(order("4", receiver=SELLER))
