@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +41,9 @@ def _loop(place: Place) -> list[object]:
 
 
 def _exfat(place: Place) -> list[object]:
-    """It opens a device alone, no image."""
-    attach = ["losetup", "--find", "--show", place.own / "image"]
-    done = subprocess.run(attach, check=True, capture_output=True, text=True)
-    return ["mount.exfat-fuse", "-d", done.stdout.strip(), place.at]
+    """It opens a device alone, no image. The device is freed with the last process that has it open."""
+    attach = 'device=$(losetup --find --show "$0") && exec 3<"$device" && losetup --detach "$device"'
+    return ["sh", "-c", f'{attach} && exec mount.exfat-fuse -d "$device" "$1"', place.own / "image", place.at]
 
 
 def _overlay(place: Place) -> list[object]:
