@@ -1,19 +1,24 @@
-"""What the note beside a moved document says of its answer, from the move until the answer has ended."""
+"""What becomes of an answer: in a note beside the moved document until it has ended, and in the document's sidecar."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from filedrop import files
 from filedrop.model.document import REPLACED, State
+from filedrop.storage import sidecar
 from filedrop.texts.languages import date, marked, translated
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from filedrop.files import Entry
     from filedrop.journal import GivenAnswer
     from filedrop.model.document import Document
 
 ENDING = ".answer.txt"
+_STEPS = {"sending": "sent", "delivered": "delivered", REPLACED: "replaced", "taken": "taken"}
 _DUE = marked("Your answer will be sent on {time}, unless you move the file back before.")
 _WAITS = marked("Your answer waits until it is clear what becomes of your earlier answer to this document.")
 _GOES = marked("Your answer is being sent.")
@@ -58,3 +63,36 @@ def _is_replaced(document: Document) -> bool:
 
 def _note(text: str, language: str, *, is_final: bool = False, **values: str) -> Announcement:
     return Announcement(f"{translated(text, language).format(**values)}\n".encode(), is_final)
+
+
+def record(sidecars: Iterable[Entry], sha256: str, given: Sequence[GivenAnswer]) -> None:
+    """Add what became of the answers to the history in the document's sidecar, the first of these. Raises OSError.
+
+    Events are only added: the document of an answer may be removed with its month.
+    """
+    for entry in sidecars:
+        content = sidecar.read(entry)
+        if content and content.get("direction") == "IN" and content.get("sha256") == sha256:
+            written = content.get("history")
+            history = written if isinstance(written, list) else []
+            added = [event for answer in given for event in _events(answer) if event not in history]
+            if added:
+                files.replace_whole(entry, sidecar.encoded(content | {"history": [*history, *added]}))
+            return
+
+
+def _events(answer: GivenAnswer) -> Iterator[dict[str, object]]:
+    """What the received document's history says of an answer, with steps of the answer's own document."""
+    yield _event(answer.at, "recorded", answer)
+    document = answer.document
+    for event in document.history if document else ():
+        if "msg_no" in event.facts:  # or it was found at the access point
+            yield _event(event.at, "accepted", answer, msg_no=event.facts["msg_no"])
+        elif event.event == "failed" and document and document.error:
+            yield _event(event.at, "failed", answer, why=document.error.message)
+        elif event.event in _STEPS:
+            yield _event(event.at, _STEPS[event.event], answer)
+
+
+def _event(at: datetime, step: str, answer: GivenAnswer, **facts: object) -> dict[str, object]:
+    return {"at": at.isoformat(timespec="milliseconds"), "event": f"answer {step}", "code": answer.code, **facts}

@@ -21,7 +21,7 @@ from filedrop import files, identify
 from filedrop.errors import DocumentError, FolderUnavailable
 from filedrop.files import NO_FILE, FileStamp, discard, open_regular
 from filedrop.files.rights import explain
-from filedrop.inbound.announcing import ENDING, announced, announcement
+from filedrop.inbound.announcing import ENDING, announced, announcement, record
 from filedrop.journal import InvoiceAnswer
 from filedrop.model.document import new_id
 from filedrop.model.invoice_response import ACCEPTED, QUERIED, TYPE_CODES, can_name, invoice_response
@@ -34,7 +34,7 @@ from filedrop.text import one_line
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from datetime import datetime
     from io import FileIO
 
@@ -220,10 +220,11 @@ class AnswersByMoving:
                 if moved.sha256 is None:
                     moved.sha256 = self._sha256_if_answered(directory, place, moved.stamp)
                 if moved.sha256:
-                    self._renew(directory / f"{place.name}{ENDING}", place, moved, now)
+                    self._renew(directory, place, moved, now)
 
-    def _renew(self, note: files.Entry, place: _Place, moved: _Moved, now: float) -> None:
-        given = self._journal.answers.given(self.folder.company, moved.sha256 or "")
+    def _renew(self, directory: Directory, place: _Place, moved: _Moved, now: float) -> None:
+        sha256, note = moved.sha256 or "", directory / f"{place.name}{ENDING}"
+        given = self._journal.answers.given(self.folder.company, sha256)
         if given and given[-1].code == CODES[place.folder]:
             news = announcement(given[-1], self.folder.language)
         elif moved.announcement is None and not moved.is_decided:
@@ -233,7 +234,18 @@ class AnswersByMoving:
             return
         if _content(note, len(news.content) + 1) != news.content:
             files.replace_whole(note, news.content)
+        if given and news != moved.announcement:
+            record(self._sidecars(directory, place.name, sha256), sha256, given)
         moved.announcement = news
+
+    def _sidecars(self, directory: Directory, name: str, sha256: str) -> Iterator[files.Entry]:
+        """Where the sidecar of a moved document may be: next to it, or where it was received. Raises OSError."""
+        inbound, row = self.folder.at(), self._journal.answers.received_as(self.folder.company, sha256)
+        yield directory / f"{name}.json"
+        yield inbound / f"{name}.json"
+        if row is not None and row.file:
+            with suppress(FileNotFoundError, NotADirectoryError):  # its folder was taken
+                yield inbound.entry(f"{row.file}.json")
 
     def _sha256_if_answered(self, directory: Directory, place: _Place, stamp: FileStamp) -> str:
         """The digest of a file that is answered, or was; "" where it isn't. Raises JournalError, OSError."""

@@ -16,6 +16,7 @@ from support.plug import tapped
 from support.reused import Shelf
 from support.rights import as_anyone
 from support.rules import published, published_rules
+from support.schemas import wrong
 from support.stepping import RULES, Life
 from support.systems import modes
 from support.unwritable import refuse_writes
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 SHELF = Shelf(None)
 STRANGER = "0192:123456785"
+EVENTS = ["answer recorded", "answer sent", "answer accepted", "answer delivered"]
 CII = """<rsm:CrossIndustryInvoice xmlns:rsm="urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100"
     xmlns:ram="urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100"
     xmlns:udt="urn:un:unece:uncefact:data:standard:UnqualifiedDataType:100">
@@ -302,6 +304,10 @@ def test_a_trace_of_an_answer(world: World, life: Life) -> None:
         assert "answered with AP: delivered, message 2" in shown
     (answer,) = json.loads(world.filedrop("history", path.name, "--json").stdout)["answers"]
     assert (answer["code"], answer["state"], answer["file"]) == ("AP", "delivered", "accepted-1001.xml")
+    events = json.loads((world.inbound / f"{path.name}.json").read_text())["history"]  # it stayed there
+    assert [event["event"] for event in events] == EVENTS
+    assert {event["code"] for event in events} == {"AP"}
+    assert events[2]["msg_no"] == 2
     path.rename(world.inbound / path.name)
     life.go_on(130)
     assert not told.exists()
@@ -317,6 +323,8 @@ def test_a_trace_of_answers_that_were_not_sent(make_world: Callable[..., World],
     world.receive(invoice(sender=STRANGER, receiver=SELLER), sender=STRANGER)
     life.go_on(600)
     path = move(next(iter(world.delivered())), "accepted")
+    path.with_name(f"{path.name}.json").write_bytes((world.inbound / f"{path.name}.json").read_bytes())
+    (world.inbound / f"{path.name}.json").unlink()
     other = path.with_name("own.xml")
     other.write_bytes(invoice("2"))
     wait(life)
@@ -327,6 +335,10 @@ def test_a_trace_of_answers_that_were_not_sent(make_world: Callable[..., World],
     assert not other.with_name("own.xml.answer.txt").exists()
     assert other.with_name("own.xml.why.txt").exists()
     assert "answered with AP: failed" in world.filedrop("history", path.name).stdout
+    events = json.loads(path.with_name(f"{path.name}.json").read_text())["history"]
+    assert [event["event"] for event in events] == ["answer recorded", "answer sent", "answer failed"]
+    assert events[2]["why"] == f"By the directory, {STRANGER} can't receive answers to invoices."
+    assert not list(wrong("sidecar", json.loads(path.with_name(f"{path.name}.json").read_text())))
     life.drop()
 
 
