@@ -16,12 +16,13 @@ Importing this package costs pydantic and PyYAML; who may do without a configura
 
 import os
 import re
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from filedrop.config.account import READABLE_BY_ALL, Account, why_exposed
+from filedrop.config.account import READABLE_BY_ALL, Account, doubts
 from filedrop.config.agreement import check_agreement
 from filedrop.config.alerts import Alerts, Heartbeat, Mail, Metrics
 from filedrop.config.codelists import PATIENCE, CodeLists, load_lists
@@ -147,18 +148,22 @@ def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> C
     complaints.raise_any()
     if keys_only:
         return config
-    warnings = [
-        f"{complaints.place(('accounts', account.name, exposed[0]))}: {exposed[1]}"
-        for account in config.accounts.values()
-        if (exposed := account.exposed())
-    ]
-    if config.alerts.mail and (exposed_to_all := why_exposed(config.alerts.mail.password_file)):
-        warnings.append(f"{complaints.place(('alerts', 'mail', 'password_file'))}: {exposed_to_all}")
+    warnings = tuple(f"{complaints.place(key)}: {doubt}" for key, doubt in _doubts(config))
+    return config.model_copy(update={"warnings": warnings, "published_lists": lists})
+
+
+def _doubts(config: Config) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What may be wrong with each password, by its key."""
+    for account in config.accounts.values():
+        key, of_account = account.doubts()
+        yield from ((("accounts", account.name, key), doubt) for doubt in of_account)
+    if mail := config.alerts.mail:
+        of_mail = doubts(mail.password_file, mail.read_password)
+        yield from ((("alerts", "mail", "password_file"), doubt) for doubt in of_mail)
     if config.journal and urlsplit(config.journal).password:
-        warnings.append(f"{complaints.place(('journal',))}: {READABLE_BY_ALL}, with journal_password_file")
-    if exposed_to_all := why_exposed(config.journal_password_file):
-        warnings.append(f"{complaints.place(('journal_password_file',))}: {exposed_to_all}")
-    return config.model_copy(update={"warnings": tuple(warnings), "published_lists": lists})
+        yield ("journal",), f"{READABLE_BY_ALL}, with journal_password_file"
+    of_journal = doubts(config.journal_password_file, config.read_journal_password)
+    yield from ((("journal_password_file",), doubt) for doubt in of_journal)
 
 
 def _named_lists(config: Config, complaints: Complaints) -> CodeLists | None:

@@ -68,12 +68,11 @@ class Account(Section):
         file = f" ({self.password_file})" if self.password_file else ""
         return f"accounts.{self.name}.username and accounts.{self.name}.{key}{file}"
 
-    def exposed(self) -> tuple[str, str] | None:
-        """Which key lets others see the password, and what to do about it; None where nothing does."""
-        if self.password is not None:
-            return "password", f"{READABLE_BY_ALL}, with password_file"
-        exposed = why_exposed(self.password_file)
-        return ("password_file", exposed) if exposed else None
+    def doubts(self) -> tuple[str, list[str]]:
+        """The key of the password, with what may be wrong with this, and what to do."""
+        shown = [f"{READABLE_BY_ALL}, with password_file"] if self.password is not None else []
+        key = next(key for key in _PASSWORDS if getattr(self, key))
+        return key, [*shown, *doubts(self.password_file, self.read_password)]
 
     def read_password(self) -> str:
         """The password as it is now. Raises `ConfigError` where there is none to be read."""
@@ -102,13 +101,23 @@ class Account(Section):
         return ConfigError([f"accounts.{self.name}.{key}: {sentence}"])
 
 
-def why_exposed(path: Path | None) -> str:
-    """Why a password's file is no secret, and what to do; "" where it is one, or doesn't answer within `PATIENCE`."""
-    remedy = ""
-    if path is not None:
-        with suppress(OSError):
-            remedy = within(PATIENCE, lambda: how_to_hide(path))
-    return f"everybody can read {path}; {remedy}" if remedy else ""
+def doubts(path: Path | None, read: Callable[[], str]) -> list[str]:
+    """What may be wrong with a password and its file, and what to do; [] if these don't answer within `PATIENCE`.
+
+    That it can't be read is said where it is needed.
+    """
+
+    def look() -> None:
+        if remedy := how_to_hide(path) if path is not None else "":
+            found.append(f"everybody can read {path}; {remedy}")
+        password = read()
+        if password != password.strip():
+            found.append("the password begins or ends with a blank; remove it, unless it is part of the password")
+
+    found: list[str] = []
+    with suppress(OSError, ConfigError):
+        within(PATIENCE, look)
+    return found
 
 
 def read_secret(path: Path, error: Callable[[str], ConfigError]) -> str:

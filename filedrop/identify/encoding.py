@@ -74,7 +74,7 @@ def foreign_byte(rest: bytes, form: Form) -> str:
     `rest` is the document from there on, in UTF-8.
     """
     if rest.startswith("\uffff".encode()):
-        return f"there is a byte here that {form.declared or form.encoding}, the encoding of the document, doesn't have"
+        return f"a byte is not in {form.declared or form.encoding}, the encoding of the document"
     try:
         codecs.getincrementaldecoder("utf-8")().decode(rest[:_WIDEST])
     except UnicodeDecodeError as error:
@@ -85,7 +85,7 @@ def foreign_byte(rest: bytes, form: Form) -> str:
                 otherwise = "though its byte order mark says so" if form.mark else "and the first line names no other"
             likely = rest[:1].decode(_LIKELY, "replace")
             guess = "" if likely == "\ufffd" else f'; in Windows-1252 it is "{likely}"'
-            return f"the byte 0x{rest[0]:02X} here is not UTF-8, {otherwise}{guess}"
+            return f"the byte 0x{rest[0]:02X} is not UTF-8, {otherwise}{guess}"
     return ""
 
 

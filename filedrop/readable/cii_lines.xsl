@@ -126,22 +126,30 @@
     </xsl:for-each>
   </xsl:template>
 
-  <!-- The price before a discount, where it says more than the price. -->
+  <!-- The price before a discount or a charge, where it says more than the price. -->
   <xsl:template name="price">
     <xsl:variable name="price" select="ram:SpecifiedLineTradeAgreement/ram:NetPriceProductTradePrice"/>
     <xsl:variable name="gross" select="ram:SpecifiedLineTradeAgreement/ram:GrossPriceProductTradePrice"/>
+    <xsl:variable name="applied" select="$gross/ram:AppliedTradeAllowanceCharge"/>
+    <xsl:variable name="charges" select="$applied[ram:ChargeIndicator/* = 'true' or ram:ChargeIndicator/* = '1']"/>
+    <xsl:variable name="is_raised" select="not($applied) and number($gross/ram:ChargeAmount) &lt; number($price/ram:ChargeAmount)"/>
     <xsl:copy-of select="$price/ram:ChargeAmount"/>
     <xsl:apply-templates select="$price/ram:BasisQuantity" mode="per"/>
     <xsl:choose>
-      <xsl:when test="$gross/ram:AppliedTradeAllowanceCharge or number($gross/ram:ChargeAmount) != number($price/ram:ChargeAmount)">
-        <detail key="gross_price"><xsl:copy-of select="$gross/ram:ChargeAmount"/></detail>
+      <xsl:when test="$applied or number($gross/ram:ChargeAmount) != number($price/ram:ChargeAmount)">
+        <xsl:choose>
+          <xsl:when test="$is_raised or ($charges and count($charges) = count($applied))">
+            <detail key="price_before_charge"><xsl:copy-of select="$gross/ram:ChargeAmount"/></detail>
+          </xsl:when>
+          <xsl:otherwise><detail key="gross_price"><xsl:copy-of select="$gross/ram:ChargeAmount"/></detail></xsl:otherwise>
+        </xsl:choose>
         <xsl:choose>
           <xsl:when test="number($gross/ram:BasisQuantity) = number($price/ram:BasisQuantity)">
             <shown><xsl:copy-of select="$gross/ram:BasisQuantity"/></shown>
           </xsl:when>
           <xsl:otherwise><xsl:apply-templates select="$gross/ram:BasisQuantity" mode="per"/></xsl:otherwise>
         </xsl:choose>
-        <xsl:apply-templates select="$gross/ram:AppliedTradeAllowanceCharge" mode="details"/>
+        <xsl:apply-templates select="$applied" mode="details"/>
       </xsl:when>
       <xsl:otherwise><shown><xsl:copy-of select="$gross/ram:ChargeAmount | $gross/ram:BasisQuantity"/></shown></xsl:otherwise>
     </xsl:choose>

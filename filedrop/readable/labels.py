@@ -90,6 +90,7 @@ LABELS = {
     "amount": "Amount",
     "per": "per",
     "gross_price": "Before discount",
+    "price_before_charge": "Before charge",
     "sellers_item": "Seller's item no.",
     "buyers_item": "Buyer's item no.",
     "standard_item": "GTIN or the like",

@@ -72,7 +72,12 @@
         </xsl:for-each>
         <detail key="type"><xsl:copy-of select="cac:Price/cbc:PriceType | cac:Price/cbc:PriceTypeCode"/></detail>
         <xsl:for-each select="cac:Price/cac:AllowanceCharge">
-          <detail key="gross_price"><xsl:copy-of select="cbc:BaseAmount"/></detail>
+          <xsl:choose>
+            <xsl:when test="cbc:ChargeIndicator = 'true' or cbc:ChargeIndicator = '1'">
+              <detail key="price_before_charge"><xsl:copy-of select="cbc:BaseAmount"/></detail>
+            </xsl:when>
+            <xsl:otherwise><detail key="gross_price"><xsl:copy-of select="cbc:BaseAmount"/></detail></xsl:otherwise>
+          </xsl:choose>
           <xsl:apply-templates select="." mode="short"/>
         </xsl:for-each>
       </cell>

@@ -265,6 +265,29 @@ def test_a_password_that_everybody_can_read(tmp_path: Path) -> None:
     assert parse(text).warnings == ()
 
 
+def test_a_password_with_a_blank_around_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A password that begins or ends with a blank counts as it is, with a warning that doesn't show it."""
+    secret = tmp_path / "secret"
+    text = BASE.replace("password_env: SECRET", f"password_file: {secret}")
+    says = "the password begins or ends with a blank; remove it, unless it is part of the password"
+    for written, warnings in (("s3cr3t \n", [says]), ("\ts3cr3t", [says]), ("s3cr 3t\r\n", [])):
+        secret.write_text(written)
+        secret.chmod(0o600)
+        config = parse(text)
+        assert config.warnings == tuple(f"config.yaml:5: accounts.main.password_file: {why}" for why in warnings)
+        assert config.accounts["main"].read_password() == written.rstrip("\r\n")
+    monkeypatch.setenv("SECRET", " s3cr3t")
+    assert parse(BASE).warnings == (f"config.yaml:5: accounts.main.password_env: {says}",)
+    secret.write_text("s3cr3t ")
+    login = f"{{host: localhost, username: u, password_file: {secret}, from: a@b.com, to: [a@b.com]}}"
+    database = f"journal: postgresql://u@localhost/j\njournal_password_file: {secret}\n"
+    monkeypatch.setenv("SECRET", "s3cr3t")
+    found = parse(f"{BASE}alerts:\n  mail: {login}\n{database}").warnings
+    assert [warning.partition(": ")[2] for warning in found] == [
+        f"alerts.mail.password_file: {says}", f"journal_password_file: {says}",
+    ]  # fmt: skip
+
+
 # Folders
 
 

@@ -236,13 +236,13 @@ def test_byte_of_another_encoding(document: bytes, says: str) -> None:
     for longer in (document, document.replace(b"B", b"B" * (1 << 16))):  # in the second piece
         message = fault_of(longer).message
         assert message.startswith("Line 2, column ")
-        assert f'the byte 0xE5 here is not UTF-8, {says} "å".' in whole(fault_of(longer))
+        assert f'There, the byte 0xE5 is not UTF-8, {says} "å".' in whole(fault_of(longer))
 
 
 def test_byte_that_an_encoding_lacks() -> None:
     """A byte that doesn't exist in the encoding is said to be that."""
     said = whole(fault_of(b'<?xml version="1.0" encoding="windows-1252"?>\n<a>B\x81r</a>'))
-    assert "there is a byte here that windows-1252, the encoding of the document, doesn't have." in said
+    assert "There, a byte is not in windows-1252, the encoding of the document." in said
 
 
 @pytest.mark.parametrize("encoding", ["ISO-8859-1", "windows-1252"])

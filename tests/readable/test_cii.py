@@ -184,6 +184,10 @@ def test_a_price_before_its_discount() -> None:
     assert "10.50 per 100 pcs Before discount: 15.00 Allowance: 4.50" in told
     assert "Before discount" not in said(lines=line(price("Gross", "10.50") + price("Net", "10.50")))
     assert "10.50 Before discount: 15.00" in said(lines=line(price("Gross", "15.00") + price("Net", "10.50")))
+    assert "10.50 Before charge: 9.00" in said(lines=line(price("Gross", "9.00") + price("Net", "10.50")))
+    charge = allowance("AppliedTradeAllowanceCharge", "true", "<ram:ActualAmount>1.50</ram:ActualAmount>")
+    told = said(lines=line(price("Gross", "9.00", charge) + price("Net", "10.50")))
+    assert "10.50 Before charge: 9.00 Charge: 1.50" in told
 
 
 def test_lines_below_lines() -> None:

@@ -183,12 +183,15 @@ def test_what_a_response_asks_for() -> None:
 
 
 def test_a_price_before_its_discount() -> None:
-    """A line's price says what it was before the discount."""
+    """A line's price says what it was before the discount, or before a charge."""
     discount = """<cac:AllowanceCharge><cbc:ChargeIndicator>false</cbc:ChargeIndicator>
       <cbc:Amount currencyID="NOK">20</cbc:Amount><cbc:BaseAmount currencyID="NOK">270</cbc:BaseAmount>
     </cac:AllowanceCharge>"""
     page = said(having(invoice(), "</cac:Price>", discount))
     assert "250.00 Before discount: 270.00 Allowance: 20.00" in page
+    charge = discount.replace("false", "true").replace("270", "230")
+    page = said(having(invoice(), "</cac:Price>", charge))
+    assert "250.00 Before charge: 230.00 Charge: 20.00" in page
 
 
 def test_references_have_labels() -> None:
