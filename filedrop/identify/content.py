@@ -285,12 +285,13 @@ def _in_the_envelope(values: list[Value]) -> dict[str, Found | Missing]:
             stated.setdefault(scopes[value.inside], {}).setdefault(id_, value.path)
             continue
         role = "sender" if "/Sender/" in value.path else "receiver"
-        participant = participants.participant(id_, _AUTHORITIES.get(value.scheme or "", value.scheme))
+        scheme = value.scheme or ""
+        participant = participants.participant(id_, _AUTHORITIES.get(scheme.upper(), scheme))
         if participant:
             stated.setdefault(role, {}).setdefault(participant, value.path)
         else:
             said[role] = Missing(value.path, f'where "{value.text[:100]}" is no participant of the network')
-    return said | {name: _only(list(ids), next(iter(ids.values())), "envelope") for name, ids in stated.items()}
+    return {name: _only(list(ids), next(iter(ids.values())), "envelope") for name, ids in stated.items()} | said
 
 
 def _party(local: str, place: str, values: Sequence[Value]) -> Found | Missing:
@@ -298,11 +299,14 @@ def _party(local: str, place: str, values: Sequence[Value]) -> Found | Missing:
         return Missing(f"/{local}, in which no element states it")
     path = f"/{local}/{place}"
     stand = [value for value in values if value.path == path]
-    if ids := [id_ for value in stand if (id_ := participants.participant(value.text, value.scheme))]:
-        return _only(ids, path, "document")
     if not stand:
         return Missing(path)
-    text, scheme = stand[0].text, stand[0].scheme or ""
+    ids = [participants.participant(value.text, value.scheme) for value in stand]
+    unreadable = [value for value, id_ in zip(stand, ids, strict=True) if not id_]
+    # An address of another network may stand beside an id; whatever else can't be read may be another company.
+    if (found := list(filter(None, ids))) and all(value.scheme in _ELSEWHERE for value in unreadable):
+        return _only(found, path, "document")
+    text, scheme = unreadable[0].text, unreadable[0].scheme or ""
     by = f'schemeID "{scheme}"' if scheme else "no schemeID"
     because = f'where "{text[:100]}" with {by} is no participant of the network'
     return Missing(path, because, text, scheme) if len(stand) == 1 else Missing(path, because)

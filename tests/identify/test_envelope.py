@@ -131,10 +131,12 @@ def test_two_document_ids() -> None:
 
 
 def test_the_same_receiver_twice() -> None:
-    """One receiver that is named twice, in another form, is one receiver; what is no participant is passed over."""
-    more = party("Receiver", f"iso6523-actorid-upis::{RECEIVER}") + party("Receiver", "urn:x:unregistered:C4")
-    identity = identity_of(enveloped(PARTIES + more, IDS, payload(invoice())))
+    """One receiver that is named twice, in another form, is one receiver; beside one that can't be read, none is."""
+    twice = PARTIES + party("Receiver", f"iso6523-actorid-upis::{RECEIVER}")
+    identity = identity_of(enveloped(twice, IDS, payload(invoice())))
     assert (identity.receiver, identity.sources["receiver"]) == (RECEIVER, "envelope")
+    more = party("Receiver", "urn:x:unregistered:C4")
+    assert identity_of(enveloped(twice + more, IDS, payload(invoice()))).receiver is None
 
 
 @pytest.mark.parametrize("prefix", ["iso6523-actorid-upis::", "ISO6523-ACTORID-UPIS::"])

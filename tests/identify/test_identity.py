@@ -194,6 +194,34 @@ def test_scheme_name_in_an_envelope(written: str) -> None:
     assert identity_of(envelope(invoice(receiver="0192:123456785"), receiver=written)).receiver == BUYER
 
 
+@pytest.mark.parametrize("authority", ["GS1", "gs1"])
+def test_gln_in_an_envelope(authority: str) -> None:
+    """A GLN alone with the authority GS1, in any case, has the scheme of GLNs and not that of GS1's other keys."""
+    document = envelope(invoice(), receiver="7300010000001")
+    document = document.replace(b'"iso6523-actorid-upis">7300', f'"{authority}">7300'.encode())
+    assert identity_of(document).receiver == "0088:7300010000001"
+
+
+@pytest.mark.parametrize(
+    ("place", "readable"),
+    [("Identifier", BUYER), ("EndpointID", BUYER), ("Identifier", SELLER), ("EndpointID", SELLER)],
+)
+def test_unreadable_id_beside_another(place: str, readable: str) -> None:
+    """Where two ids stand in one place and one of them can't be read, neither counts; a mail address is none."""
+    role = "receiver" if readable == BUYER else "sender"
+    document = envelope(invoice()) if place == "Identifier" else invoice()
+    value = readable if place == "Identifier" else readable.partition(":")[2]
+    start, end = document.rindex(b"<", 0, document.index(value.encode())), document.index(value.encode())
+    element = document[start : document.index(b">", document.index(b"</", end)) + 1]
+    other = element.replace(value.encode(), b"5567125082")
+    other = other.replace(b' schemeID="0192"', b"")
+    for both in (element + other, other + element):
+        assert getattr(identity_of(document.replace(element, both, 1)), role) is None
+    mail = element.replace(value.encode(), b"a@example.com").replace(b'"0192"', b'"EM"')
+    if place == "EndpointID":
+        assert getattr(identity_of(document.replace(element, mail + element, 1)), role) == readable
+
+
 @pytest.mark.parametrize(
     ("scheme", "text", "sender"),
     [
