@@ -23,6 +23,7 @@ from filedrop.cli.serving import hosting_of, log_conversion, serve
 from filedrop.cli.show import complain, say, tell
 from filedrop.daemon.daemon import Daemon
 from filedrop.errors import FiledropError
+from filedrop.files.patience import LONGEST
 from filedrop.model.document import State
 from filedrop.process import logs
 from filedrop.process.control import Control, reload_on_signal, stop_on_signals
@@ -207,7 +208,9 @@ def run_once(config: Config, stopped: threading.Event) -> int:
                 tally.hear_of_stuck(journal.messages.in_states(account.identity, "stuck"))
             report = daemon.report()
             tables = lambda: daemon.mapping.troubles  # noqa: E731
-            status = StatusFile(config, journal, log, tables=tables, hosting=hosting).close(report)
+            # Its last line tells of the status. Nobody waits for a run as for a stop, so it gets what a folder gets.
+            file = StatusFile(config, journal, log, tables=tables, hosting=hosting, patience=LONGEST)
+            status = file.close(report)
             is_left = _leaves(report, journal)
     companies = status["companies"] if status else {}
     for name, company in companies.items():

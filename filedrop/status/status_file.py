@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 NAME = "status.json"
 LARGEST = 100_000_000  # bytes, some hundred companies in trouble: anybody may write to the share
-PATIENCE = 5.0  # seconds for the last word
+PATIENCE = 5.0  # seconds for a share, and for the last word at a stop
 REST = 20  # times as long as a survey took before the next: it costs a twentieth at most,
 LONG_REST = 500  # and much less where we have done and heard nothing since: only a person may have moved something
 
@@ -53,7 +53,7 @@ class StatusFile:
 
     `tables` says what is wrong with the mapping's tables, and may take long. `reported`: the matters that an alert has
     reported to the administrator. `hosting`: this host among several; only the one that does the chores writes into the
-    root, for all.
+    root, for all. `patience`: the seconds for a share, and for the last word.
     """
 
     def __init__(
@@ -66,7 +66,9 @@ class StatusFile:
         tables: Callable[[], Sequence[str]] = tuple,
         reported: Callable[[], Container[Key]] = frozenset,
         hosting: AmongHosts | None = None,
+        patience: float = PATIENCE,
     ) -> None:
+        self._patience = patience
         self._alerts = alerts
         self._tables = tables
         self._reported = reported
@@ -113,11 +115,11 @@ class StatusFile:
     def wait(self) -> None:
         """Wait for what is being written, unless the share hangs."""
         if self._thread:
-            self._thread.join(PATIENCE)
+            self._thread.join(self._patience)
 
     def close(self, report: DaemonReport) -> Status | None:
         """Write the last word, unless the share hangs, and return it."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._patience
         self.wait()
         if not (self._thread and self._thread.is_alive()):
             left = max(0.0, deadline - time.monotonic())
@@ -162,7 +164,7 @@ class StatusFile:
             )
             writer.start()
             self._writer = writer
-            writer.join(PATIENCE)
+            writer.join(self._patience)
 
     def _write_into_root(self, status: Status, now: datetime) -> None:
         def write() -> None:
