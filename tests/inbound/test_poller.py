@@ -113,7 +113,7 @@ def test_a_folder_hangs_for_some_polls(make_world: Callable[..., World], clock: 
     life.go_on(10)
     (delivery,) = life.service.accounts[0].deliveries
     life.hang(delivery)
-    life.service.workers._busy[delivery] -= 1000.0
+    life.service.workers.hung_after = -1.0
     world.receive(invoice("1"))
     life.go_on(60.0 * (polls + 1))
     life.answer(delivery)
@@ -190,7 +190,7 @@ def test_a_folder_answers_again_amid_a_poll(make_world: Callable[..., World], cl
     account = life.service.accounts[0]
     (delivery,) = account.deliveries
     life.hang(delivery)
-    life.service.workers._busy[delivery] -= 1000.0
+    life.service.workers.hung_after = -1.0
     life.go_on(61)  # handed out; its share hangs
     messages, hangs = account.access_point.messages, True
 

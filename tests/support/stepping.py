@@ -12,6 +12,7 @@ between two steps can happen in any order, and again in the same one.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from contextlib import ExitStack
@@ -196,8 +197,12 @@ class Life:
             self._under_way.discard(what)
 
     def hang(self, one: Served) -> None:
-        """From now on its folder doesn't answer, and a thread waits for it."""
+        """From now on its folder doesn't answer, and a thread waits for it.
+
+        It counts as unavailable when the test says so, by `hung_after`: here, the computer's clock says nothing.
+        """
         self.service.workers._busy[one] = time.monotonic()
+        self.service.workers.hung_after = math.inf
 
     def answer(self, one: Served) -> None:
         """It does again."""
