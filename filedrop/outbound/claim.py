@@ -360,9 +360,9 @@ def _identity(desk: Desk, status: os.stat_result) -> Identity:
 
 
 def _clear_beside(folder: OutboundFolder, name: str) -> None:
-    """Remove the ready file, and the note and sidecar of a document that was moved back: they have been read."""
-    ready_file, here = folder.ready_file(name), folder.at()
-    if ready_file is not None:
+    """Remove the ready files, and the note and sidecar of a document that was moved back: they have been read."""
+    here = folder.at()
+    for ready_file in folder.ready_files(name):
         discard(here / ready_file)
     discard(here / f"{name}.why.txt")
     beside = here / f"{name}.json"

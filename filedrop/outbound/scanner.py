@@ -82,7 +82,7 @@ class Scanner:
             self._is_woken = True
         if taken.are_lost:
             self._closed.clear()
-        ready_file = self._folder.ready_file("")
+        ready_ends = self._folder.ready_files("")
         for event in taken.events:
             name = event.name
             if isinstance(event, Closed) and len(self._closed) < CLOSED:  # beyond, a file has to settle
@@ -90,7 +90,7 @@ class Scanner:
             elif not isinstance(event, Closed):
                 self._closed.discard(name)
             if not isinstance(event, Written):
-                self._had_turn -= {name, name.removesuffix(ready_file) if ready_file else name}
+                self._had_turn -= {name, *map(name.removesuffix, ready_ends)}
 
     def _list(self, names: Iterable[str], now: float) -> None:
         self._had_turn.difference_update(self.ready)  # these had no turn

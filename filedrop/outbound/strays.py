@@ -186,10 +186,9 @@ def _status(folder: OutboundFolder, place: str, name: str) -> os.stat_result | N
 
 def _belongs(entry: Entry, folder: OutboundFolder) -> bool:
     """Whether this is a note, sidecar or ready file whose document is there, or a sidecar that is cleared away soon."""
-    ends = (*BESIDE, ready) if (ready := folder.ready_file("")) else BESIDE
-    for end in ends:
-        base = entry.name[: -len(end)]
-        if base and entry.name.lower().endswith(end.lower()) and entry.with_name(base).exists():
+    for end in (*BESIDE, *folder.ready_files("")):
+        base = entry.name.removesuffix(end)
+        if base not in ("", entry.name) and entry.with_name(base).exists():
             return True
     return entry.name.endswith(".json") and sidecar.read(entry) is not None
 
@@ -211,8 +210,7 @@ def _candidate(desk: Desk, name: str, why: str) -> Candidate | None:
     """A file that is no document by its name; None where such names are expected."""
     if is_of_the_system(name) or desk.folder.expects(name):
         return None
-    ready = desk.folder.ready_file("")
-    if ready and name.lower().endswith(ready.lower()):
+    if name.endswith(tuple(desk.folder.ready_files(""))):
         return Candidate(WHILE_WRITTEN, name, READY_ALONE)
     if is_temporary(name):
         return Candidate(WHILE_WRITTEN, name, BEING_WRITTEN)

@@ -156,19 +156,22 @@ class OutboundFolder(Folder):
 
     def ready_file(self, name: str) -> str | None:
         """The file that signals that `name` is ready; None where the configuration has no ready_suffix."""
-        return name + self._ready_suffix if self._ready_suffix else None
+        return next(iter(self.ready_files(name)), None)
+
+    def ready_files(self, name: str) -> list[str]:
+        """The files that signal that `name` is ready, each by itself: their suffixes differ in case."""
+        suffix = self._ready_suffix
+        ends = (suffix, suffix.upper(), suffix.lower(), suffix.title()) if suffix else ()
+        return [f"{name}{end}" for end in dict.fromkeys(ends)]
 
     def waits_for(self, name: str, changed_ns: int) -> str | None:
         """The ready file that `name` lacks: it is missing, or older than the file was `changed_ns`; None for none."""
-        ready_file = self.ready_file(name)
-        if ready_file is None:
-            return None
-        suffix = self._ready_suffix or ""
-        for end in dict.fromkeys((suffix, suffix.upper(), suffix.lower(), suffix.title())):
+        ready_files = self.ready_files(name)
+        for ready_file in ready_files:
             with suppress(OSError):  # it is missing, or its name is too long
-                if (self.at() / f"{name}{end}").lstat().st_mtime_ns >= changed_ns:
+                if (self.at() / ready_file).lstat().st_mtime_ns >= changed_ns:
                     return None
-        return ready_file
+        return ready_files[0] if ready_files else None
 
     def stamp(self, place_in: str, file: str) -> FileStamp | None:
         """The stamp of a file, or None where there is none."""

@@ -237,6 +237,16 @@ def test_ready_files(make_bench: Callable[..., Bench]) -> None:
     assert bench.lying() == {"sending/invoice.xml"}
 
 
+@pytest.mark.parametrize("suffix", [".READY", ".Ready"])
+def test_ready_files_in_another_case(make_bench: Callable[..., Bench], suffix: str) -> None:
+    """A ready file with a suffix in capitals is cleared away, too: it would speak for the next file of this name."""
+    bench = make_bench(ready_suffix=".ready")
+    bench.put()
+    (bench.outbound / f"invoice.xml{suffix}").touch()
+    assert bench.claim() is not None
+    assert bench.lying() == {"sending/invoice.xml"}
+
+
 def test_the_ready_file_of_what_came_back(make_bench: Callable[..., Bench]) -> None:
     """A document that a person has moved back is continued, and its ready file cleared away as at its first claim."""
     bench = make_bench(ready_suffix=".ready")

@@ -89,8 +89,9 @@ def test_what_happens_to_a_file_among_many_is_seen(tmp_path: Path) -> None:
         scanner.remember(name, STAMP, 0.0, look_again=3.0 if name == "00002.xml" else 30.0)
     events.add(Touched("00000.xml"))
     events.add(Touched("00001.xml.ready"))
+    events.add(Touched("00003.xml.READY"))
     scanner.scan(names, now=5.0)
-    assert scanner.next_ready(4) == ["00000.xml", "00001.xml", "00002.xml", names[LISTED]]
+    assert scanner.next_ready(5) == ["00000.xml", "00001.xml", "00002.xml", "00003.xml", names[LISTED]]
 
 
 def looks(scanner: Scanner, events: FileEvents, names: list[str]) -> list[str]:

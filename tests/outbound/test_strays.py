@@ -14,7 +14,7 @@ from support.drops import drop
 from support.stepping import Life
 
 from filedrop.model.document import State
-from filedrop.outbound.strays import FOLLOWED, LISTED_AT_ONCE
+from filedrop.outbound.strays import CONFLICT_COPY, FOLLOWED, LISTED_AT_ONCE, NO_DOCUMENT, READY_ALONE
 from filedrop.storage.names import A_PDF
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ def look(bench: Bench, times: int = 1, *, after: float = RESCAN) -> None:
 def found(bench: Bench) -> set[str]:
     """The strays that are reported, by their paths in `outbound/`."""
     return {f"{one.place}/{one.name}".lstrip("/") for one in bench.life.pipeline.reconciliation.strays.found or ()}
+
+
+def reasons(bench: Bench) -> dict[str, str]:
+    """The strays that are reported in `outbound/` itself, each with its reason."""
+    return {stray.name: stray.why for stray in bench.life.pipeline.reconciliation.strays.found or ()}
 
 
 def put(bench: Bench, name: str, content: bytes = b"%PDF") -> Path:
@@ -211,6 +216,38 @@ def test_notes_and_ready_files_beside_their_documents(make_bench: Callable[..., 
         put(bench, name, CONTENT)
     look(bench, 4)
     assert found(bench) == {"another.json"}
+
+
+def test_conflict_copies(bench: Bench) -> None:
+    """The version of a file that lost a conflict is reported with the reason: a program kept it."""
+    names = {
+        "1.sync-conflict-20261127-101500-ABCDEF7.xml",
+        "2 (Kari's conflicted copy 2026-11-27).xml",
+        "3_conflict-20261127-101500.xml",
+    }
+    for name in {*names, "conflict.txt"}:
+        put(bench, name)
+    look(bench, 3)
+    assert reasons(bench) == dict.fromkeys(names, CONFLICT_COPY) | {"conflict.txt": NO_DOCUMENT}
+
+
+@posix
+def test_ready_files_without_their_files(make_bench: Callable[..., Bench]) -> None:
+    """A ready file is reported after an hour where its own file is missing, also if only the case is another.
+
+    A suffix in a case that doesn't count is no ready file's.
+    """
+    bench = make_bench(rescan="30s", ready_suffix=".ready")
+    for name in ("a.xml.ready", "B.xml.READY", "E.XML", "E.xml.ready", "E.XML.why.txt", "f.xml", "f.xml.rEADY"):
+        put(bench, name, CONTENT)
+    look(bench, 4)
+    assert reasons(bench) == {"f.xml.rEADY": NO_DOCUMENT}
+    for name in ("g.xml", "g.xml.READY", "g.xml.Ready", "g.xml.ready"):
+        put(bench, name, CONTENT)
+    look(bench, after=HOUR)
+    look(bench, after=HOUR)
+    alone = ("a.xml.ready", "B.xml.READY", "E.xml.ready")
+    assert reasons(bench) == dict.fromkeys(alone, READY_ALONE) | {"f.xml.rEADY": NO_DOCUMENT}
 
 
 @posix
