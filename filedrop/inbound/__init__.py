@@ -12,6 +12,7 @@ delivery    the steps of one folder: name in the journal, write the sidecar, pla
 pages       the page beside a document, for people: owed from its placing on, made by a child process
 arrival     a message on this way, and its last request: that it is marked as read
 answers     what a person moves into `accepted/`, `rejected/` or `queried/` is answered
+    moved           what lies in these folders, and the reasons that people write
     announcing      the note beside it, and its sidecar, that say what becomes of the answer
 context     dependencies that these share
 """

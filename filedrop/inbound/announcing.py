@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ENDING = ".answer.txt"
 _STEPS = {"sending": "sent", "delivered": "delivered", REPLACED: "replaced", "taken": "taken"}
 _DUE = marked("Your answer will be sent on {time}, unless you move the file back before.")
+_KEPT = marked("Your answer is not sent yet, because {file} in the same folder can't be answered. Move it elsewhere.")
 _WAITS = marked("Your answer waits until it is clear what becomes of your earlier answer to this document.")
 _GOES = marked("Your answer is being sent.")
 _SENT = marked("Your answer was sent on {time}.")
@@ -29,15 +30,21 @@ _TAKEN = marked("Your answer was not sent, because its file {file} was taken fro
 
 
 class Announcement(NamedTuple):
-    """What a note says, in UTF-8, and whether it says that for good."""
+    """What a note says, in UTF-8, whether it says that for good, and whether a neighbour keeps the answer back."""
 
     content: bytes
-    is_final: bool
+    is_final: bool = False
+    is_kept: bool = False
 
 
 def announced(due: datetime, language: str) -> Announcement:
     """The note on an answer that is sent then."""
     return _note(_DUE, language, time=date(due, language))
+
+
+def kept_back(file: str, language: str) -> Announcement:
+    """The note on a file in a folder that was moved as a whole, which isn't answered because of another file in it."""
+    return _note(_KEPT, language, file=file)._replace(is_kept=True)
 
 
 def announcement(answer: GivenAnswer, language: str) -> Announcement:

@@ -11,17 +11,17 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from codecs import getincrementaldecoder
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from filedrop import files, identify
 from filedrop.errors import DocumentError, FolderUnavailable
-from filedrop.files import NO_FILE, FileStamp, discard, open_regular
+from filedrop.files import FileStamp, discard, open_regular
 from filedrop.files.rights import explain
-from filedrop.inbound.announcing import ENDING, announced, announcement, record
+from filedrop.inbound.announcing import ENDING, announced, announcement, kept_back, record
+from filedrop.inbound.moved import NOTE, Place, content_of, listed, reason_beside
 from filedrop.journal import InvoiceAnswer
 from filedrop.model.document import new_id
 from filedrop.model.invoice_response import ACCEPTED, QUERIED, TYPE_CODES, can_name, invoice_response
@@ -29,12 +29,11 @@ from filedrop.model.report import FolderReport
 from filedrop.storage import sidecar
 from filedrop.storage.answer_folders import CODES, answer_folder, clear_begun
 from filedrop.storage.marker import Marker
-from filedrop.storage.names import answer_name, goes_with, is_received, names_document
-from filedrop.text import one_line
+from filedrop.storage.names import answer_name
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from io import FileIO
 
@@ -48,17 +47,6 @@ if TYPE_CHECKING:
 
 LIES = 300.0  # seconds after which a moved file is answered
 AT_ONCE = 16  # files that are decided on in one step: other folders are served in between
-NOTE = ".why.txt"
-REASONS = (".reason.txt", ".reason.txt.txt")  # an Explorer that hides endings writes another behind the one it is given
-LONGEST_REASON = 1000  # letters
-_READ = 16_000  # bytes of a file with a reason
-
-
-class _Place(NamedTuple):
-    """A file's folder and name."""
-
-    folder: str
-    name: str
 
 
 @dataclass(slots=True)
@@ -100,9 +88,11 @@ class AnswersByMoving:
         self._steady = steady
         self._log = log
         self._due = self._lists_at = -math.inf
-        self._warning = self._folders = ""
+        self._warning = ""
+        self._refusals: list[str] = []
         self._is_cleared = False
-        self._moved: dict[_Place, _Moved] = {}
+        self._moved: dict[Place, _Moved] = {}
+        self._strange: dict[str, str] = {}
 
     @property
     def report(self) -> FolderReport:
@@ -129,9 +119,11 @@ class AnswersByMoving:
                 there = self._open(self.folder.at())
                 if is_listed:
                     self._list(there, now)
+                    self._examine(there)
                 self._decide(there, now)
                 if is_listed:
                     self._announce(there, now)
+                    self._warn("; ".join((*self._refusals, *_refused(self._kept()))))
         except (FolderUnavailable, OSError) as error:  # what is moved meanwhile, nobody sees: all times begin again
             self._moved.clear()
             self._warn(f"nothing is answered now: {_why(error, self.folder)}")
@@ -140,20 +132,16 @@ class AnswersByMoving:
         """Nothing has begun that is to be ended."""
 
     def _open(self, here: Directory) -> dict[str, Directory]:
-        """The folders that can be used, by name; what is wrong with the others is reported. Raises OSError."""
+        """The folders that can be used, by name; what is wrong with the others is noted. Raises OSError."""
         if not self._is_cleared:
             clear_begun(here)
         there: dict[str, Directory] = {}
-        refusals: list[str] = []
+        self._refusals = list[str]()
         for name in CODES:
             try:
                 there[name] = answer_folder(here, name, Marker(self.folder.id, self._journal.id))
-                if not self._is_cleared:
-                    files.clear_drafts(there[name])
             except FolderUnavailable as error:
-                refusals.append(str(error))
-        self._is_cleared = True
-        self._warn("; ".join(filter(None, (*refusals, self._folders))))
+                self._refusals.append(str(error))
         return there
 
     def _warn(self, warning: str) -> None:
@@ -162,77 +150,98 @@ class AnswersByMoving:
         self._warning = warning
 
     def _list(self, there: dict[str, Directory], now: float) -> None:
-        """Note what lies in the folders, and clear away notes on what doesn't. Raises OSError."""
-        moved: dict[_Place, _Moved] = {}
-        folders = list[str]()
-        for folder, directory in there.items():
-            entries = list(directory.scan())
-            names = {entry.name for entry in entries if entry.is_file(follow_symlinks=False)}
-            folders += [f"{folder}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False)]
-            received = {os.path.splitext(name)[0] for name in names if is_received(name)}  # noqa: PTH122 - a name
-            for name in names:
-                stamp = files.stamp(directory / name) if _may_be_moved(name, received) else None
-                if stamp is not None:
-                    known = self._moved.get(_Place(folder, name))
-                    is_known = known is not None and known.stamp == stamp
-                    moved[_Place(folder, name)] = known if known and is_known else _Moved(stamp, now)
-            for note in names:
-                for ending in (NOTE, ENDING):
-                    if note.endswith(ending) and _Place(folder, note.removesuffix(ending)) not in moved:
-                        discard(directory / note)
-        self._moved = moved
-        named = one_line(", ".join(sorted(folders)), LONGEST_REASON)
-        self._folders = f"nothing in these folders is answered: move files, not folders ({named})" if named else ""
+        """Note what lies in the folders. Raises OSError."""
+        stamps, self._strange = listed(there, clears=not self._is_cleared)
+        self._is_cleared = True
+        known = self._moved
+        self._moved = {
+            place: known[place] if place in known and known[place].stamp == stamp else _Moved(stamp, now)
+            for place, stamp in stamps.items()
+        }
 
     def _decide(self, there: dict[str, Directory], now: float) -> None:
         """Decide on some of what has lain there for long enough. Raises JournalError."""
-        waiting = [(place, moved) for place, moved in self._moved.items() if not moved.is_decided]
+        kept = self._kept()
+        waiting = [
+            (place, moved)
+            for place, moved in self._moved.items()
+            if not moved.is_decided and (place.whole not in kept or moved.sha256 == "")
+        ]
         due = [(place, moved) for place, moved in waiting if moved.since + LIES <= now]
         for place, moved in due[:AT_ONCE]:
-            directory = there.get(place.folder)
-            if directory is None:  # it isn't ours any more
-                del self._moved[place]
-                continue
             try:
+                directory = place.directory(there)
+                if directory is None:  # it isn't ours any more
+                    del self._moved[place]
+                    continue
                 self._note(directory, place.name, self._answer(directory, place, moved.stamp))
                 moved.is_decided = True
+                moved.sha256 = moved.sha256 or None  # it may be answered since it was looked at
             except FileNotFoundError:  # moved back, and perhaps in again before the next listing
                 del self._moved[place]
             except OSError as error:
                 moved.since = now + self._rescan - LIES
-                why = f"{place.folder}/{place.name}: {explain(error, self.folder.path)}"
-                if why != moved.failure:
-                    self._log.warning("answers.failed", company=self.folder.company, why=why)
-                moved.failure = why
-        left = [moved.since + LIES for moved in self._moved.values() if not moved.is_decided]
+                self._note_failure(place, moved, error)
+        left = [moved.since + LIES for _, moved in waiting if not moved.is_decided]
         self._due = min(self._due, *left) if left else self._due
+
+    def _kept(self) -> dict[str, str]:
+        """The folders that were moved as a whole and aren't answered now, each with something in it that keeps it.
+
+        That is "" where files in it are still to be read.
+        """
+        kept = dict(self._strange)
+        for place, moved in self._moved.items():
+            if place.whole and not moved.sha256:
+                is_known = moved.sha256 is not None or moved.failure
+                kept[place.whole] = kept.get(place.whole) or (str(place) if is_known else "")
+        return kept
+
+    def _note_failure(self, place: Place, moved: _Moved, error: OSError) -> None:
+        why = f"{place}: {explain(error, self.folder.path)}"
+        if why != moved.failure:
+            self._log.warning("answers.failed", company=self.folder.company, why=why)
+        moved.failure = why
+
+    def _examine(self, there: dict[str, Directory]) -> None:
+        """Look at some of the files that were moved: whether they are answered. Raises JournalError."""
+        unread = [(place, moved) for place, moved in self._moved.items() if moved.sha256 is None]
+        unread.sort(key=lambda each: bool(each[1].failure))  # what can't be read keeps nothing else waiting
+        for place, moved in unread[:AT_ONCE]:
+            try:
+                if directory := place.directory(there):
+                    moved.sha256 = self._sha256_if_answered(directory, place, moved.stamp)
+            except FileNotFoundError:  # moved back
+                continue
+            except OSError as error:
+                self._note_failure(place, moved, error)
 
     def _announce(self, there: dict[str, Directory], now: float) -> None:
         """Say beside each moved file what becomes of its answer. Raises JournalError."""
-        unread = [place for place, moved in self._moved.items() if moved.sha256 is None]
-        left = frozenset(unread[AT_ONCE:])  # to the next listing
+        kept = self._kept()
         for place, moved in self._moved.items():
-            is_over = moved.announcement is not None and moved.announcement.is_final
-            directory = there.get(place.folder)
-            if directory is None or is_over or place in left or moved.sha256 == "":
-                continue
-            with suppress(OSError):  # moved back; or the next listing tries again
-                if moved.sha256 is None:
-                    moved.sha256 = self._sha256_if_answered(directory, place, moved.stamp)
-                if moved.sha256:
-                    self._renew(directory, place, moved, now)
+            keeper = kept.get(place.whole)
+            if moved.sha256 and keeper != "" and not (moved.announcement and moved.announcement.is_final):
+                with suppress(OSError):  # moved back; or the next listing tries again
+                    if directory := place.directory(there):
+                        self._renew(directory, place, moved, now, keeper)
 
-    def _renew(self, directory: Directory, place: _Place, moved: _Moved, now: float) -> None:
+    def _renew(self, directory: Directory, place: Place, moved: _Moved, now: float, keeper: str | None) -> None:
+        """Write the note beside a file, and the answer into its sidecar. `keeper`: what keeps the whole folder."""
         sha256, note = moved.sha256 or "", directory / f"{place.name}{ENDING}"
         given = self._journal.answers.given(self.folder.company, sha256)
-        if given and given[-1].code == CODES[place.folder]:
+        if given and given[-1].code == place.code:
             news = announcement(given[-1], self.folder.language)
-        elif moved.announcement is None and not moved.is_decided:
+        elif moved.is_decided:
+            return
+        elif keeper:
+            news = kept_back(keeper, self.folder.language)
+        elif moved.announcement is None or moved.announcement.is_kept:
             due = self._now() + timedelta(seconds=moved.since + LIES - now)
             news = announced(due, self.folder.language)
         else:
             return
-        if _content(note, len(news.content) + 1) != news.content:
+        if content_of(note, len(news.content) + 1) != news.content:
             files.replace_whole(note, news.content)
         if given and news != moved.announcement:
             record(self._sidecars(directory, place.name, sha256), sha256, given)
@@ -247,9 +256,9 @@ class AnswersByMoving:
             with suppress(FileNotFoundError, NotADirectoryError):  # its folder was taken
                 yield inbound.entry(f"{row.file}.json")
 
-    def _sha256_if_answered(self, directory: Directory, place: _Place, stamp: FileStamp) -> str:
+    def _sha256_if_answered(self, directory: Directory, place: Place, stamp: FileStamp) -> str:
         """The digest of a file that is answered, or was; "" where it isn't. Raises JournalError, OSError."""
-        journal, company, code = self._journal, self.folder.company, CODES[place.folder]
+        journal, company, code = self._journal, self.folder.company, place.code
         with open_regular(directory / place.name) as file:
             if FileStamp.of(os.fstat(file.fileno())) != stamp:
                 raise FileNotFoundError(place.name)
@@ -266,13 +275,13 @@ class AnswersByMoving:
             return
         discard(directory / f"{name}{ENDING}")
         content = sidecar.not_answered(name, why, language=self.folder.language)
-        if _content(note, len(content) + 1) != content:
+        if content_of(note, len(content) + 1) != content:
             files.replace_whole(note, content)
             self._log.warning("answer.not_sent", company=self.folder.company, file=name, why=why.message)
 
-    def _answer(self, directory: Directory, place: _Place, stamp: FileStamp) -> Text | None:
+    def _answer(self, directory: Directory, place: Place, stamp: FileStamp) -> Text | None:
         """Record the answer to a file. Returns why there is none; None where there is. Raises JournalError, OSError."""
-        journal, company, code = self._journal, self.folder.company, CODES[place.folder]
+        journal, company, code = self._journal, self.folder.company, place.code
         with open_regular(directory / place.name) as file:
             if FileStamp.of(os.fstat(file.fileno())) != stamp:  # the next listing sees it
                 raise FileNotFoundError(place.name)
@@ -287,40 +296,50 @@ class AnswersByMoving:
             reading = _read(file)
         if reading is None or reading.number is None or reading.sha256 != sha256:
             return Text.of("unanswered/incomplete")
-        reason = "" if code == ACCEPTED else _reason(directory, place.name)
-        answer = self._made(row, reading, place, len(given), reason)
+        reason = "" if code == ACCEPTED else reason_beside(directory, place.name)
+        answer = _made(row, reading, place, nth=len(given), reason=reason, now=self._now())
         journal.answers.record(answer)
         self._log.info(
             "answer.recorded", company=company, file=place.name, msg_no=row.msg_no, code=code, document=answer.document
         )
         return None
 
-    def _made(self, row: MessageRow, reading: Reading, place: _Place, nth: int, reason: str) -> InvoiceAnswer:
-        """The answer to the document of a message."""
-        now, code, of_document = self._now(), CODES[place.folder], reading.number or ""
-        number = f"{code}-{reading.sha256[:20]}"
-        content = invoice_response(
-            code,
-            number=number,
-            now=now,
-            sender=(row.receiver, reading.receiver_name),
-            receiver=(row.sender, reading.sender_name),
-            answered=(of_document, reading.issue_date, reading.type_code or TYPE_CODES[reading.root_name]),
-            reason=reason,
-        )
-        return InvoiceAnswer(
-            company=self.folder.company,
-            sha256=reading.sha256,
-            nth=nth,
-            code=code,
-            number=number,
-            sender=row.receiver,
-            receiver=row.sender,
-            at=now,
-            document=new_id(now),
-            file=answer_name(place.folder, of_document),
-            content=content,
-        )
+
+def _refused(kept: Mapping[str, str]) -> list[str]:
+    """What is wrong with the folders that were moved as a whole."""
+    return [
+        f"nothing in {folder} is answered, because {keeper} can't be: move it elsewhere"
+        for folder, keeper in sorted(kept.items())
+        if keeper
+    ]
+
+
+def _made(row: MessageRow, reading: Reading, place: Place, *, nth: int, reason: str, now: datetime) -> InvoiceAnswer:
+    """The answer to the document of a message."""
+    code, of_document = place.code, reading.number or ""
+    number = f"{code}-{reading.sha256[:20]}"
+    content = invoice_response(
+        code,
+        number=number,
+        now=now,
+        sender=(row.receiver, reading.receiver_name),
+        receiver=(row.sender, reading.sender_name),
+        answered=(of_document, reading.issue_date, reading.type_code or TYPE_CODES[reading.root_name]),
+        reason=reason,
+    )
+    return InvoiceAnswer(
+        company=row.company,
+        sha256=reading.sha256,
+        nth=nth,
+        code=code,
+        number=number,
+        sender=row.receiver,
+        receiver=row.sender,
+        at=now,
+        document=new_id(now),
+        file=answer_name(place.folder.partition("/")[0], of_document),
+        content=content,
+    )
 
 
 def _why_not(row: MessageRow | None, given: Sequence[str]) -> Text | None:
@@ -340,52 +359,6 @@ def _read(file: FileIO) -> Reading | None:
         return identify.read(cast("BinaryIO", file), doctype="keep")
     except DocumentError:
         return None
-
-
-def _may_be_moved(name: str, received: Collection[str]) -> bool:
-    """Whether this may be the name of something that a person wants to have answered.
-
-    Pages, attachments, sidecars and reasons that were moved with a document are not. `received`: the names of documents
-    there, without `.xml`.
-    """
-    if is_received(name):
-        return True
-    return names_document(name) and not name.lower().endswith((*REASONS, ENDING)) and not goes_with(name, received)
-
-
-def _reason(directory: Directory, name: str) -> str:
-    """The reason that a person has written for a document, in one line; "" where there is none. Raises OSError."""
-    stem = os.path.splitext(name)[0]  # noqa: PTH122 - a name
-    there = {beside.lower(): beside for beside in directory.names() if beside.lower().endswith(REASONS)}
-    for wanted in (f"{beside}{ending}".lower() for beside in (name, stem) for ending in REASONS):
-        beside = there.get(wanted)
-        if beside and (text := one_line(_decoded(_content(directory / beside, _READ) or b""), LONGEST_REASON)):
-            return text
-    return ""
-
-
-def _decoded(content: bytes) -> str:
-    """The text of a file that a person has written, in whichever encoding their editor has chosen."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16", "replace")
-    try:
-        # What was cut after `_READ` bytes may end within a letter.
-        return getincrementaldecoder("utf-8-sig")().decode(content, final=len(content) < _READ)
-    except UnicodeDecodeError:
-        return content.decode("cp1252", "replace")
-
-
-def _content(entry: files.Entry, most: int) -> bytes | None:
-    """The beginning of a file; None where no file is there. Raises OSError."""
-    try:
-        with open_regular(entry) as file:
-            return file.read(most)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        if error.errno in NO_FILE:
-            return None
-        raise
 
 
 def _why(error: FolderUnavailable | OSError, folder: InboundFolder) -> str:

@@ -343,17 +343,46 @@ def test_a_trace_of_answers_that_were_not_sent(make_world: Callable[..., World],
 
 
 def test_a_folder_that_is_moved(world: World, life: Life) -> None:
-    """Nothing in a folder that is moved as a whole is answered, and that is reported."""
-    path = receive(world, life)
-    folder = path.parent / "november"
+    """A folder that is moved as a whole is answered file by file, if all in it can be answered."""
+    folder = world.inbound / "november"
+    (folder / "late").mkdir(parents=True)
+    for number, name in (("1", "a.xml"), ("2", "b.xml"), ("3", "late/c.xml")):
+        receive(world, life, from_buyer(number)).rename(folder / name)
+    (folder / "a.html").write_text("its page")
+    (folder / "b.reason.txt").write_text("Wrong order number")
+    folder.rename(world.inbound / "rejected" / "november")
+    wait(life)
+    assert sorted((answer.number, answer.code) for answer in answers(world)) == [("1", "RE"), ("2", "RE"), ("3", "RE")]
+    assert "Wrong order number" in [answer.reason for answer in answers(world)]
+    wait(life)
+    said = (world.inbound / "rejected" / "november" / "late" / "c.xml.answer.txt").read_text()
+    assert said.startswith("Your answer was sent on ")
+    assert not [report for report in life.service.report().accounts[0].inbound if report.warning]
+
+
+def test_a_folder_with_something_else(world: World, life: Life) -> None:
+    """Nothing in a folder is answered while something in it can't be. That is reported, and a note names it."""
+    folder = world.inbound / "november"
     folder.mkdir()
-    path.rename(folder / path.name)
-    folder.rename(path.parent / "accepted" / "november")
+    receive(world, life).rename(folder / "a.xml")
+    letter = world.inbound / "accepted" / "november" / "letter.pdf"
+    (folder / letter.name).write_bytes(b"%PDF-1.7")
+    folder.rename(letter.parent)
     wait(life)
     assert not sent(world)
     (report,) = [report for report in life.service.report().accounts[0].inbound if report.warning]
-    assert "accepted/november" in report.warning
-    assert "move files, not folders" in report.warning
+    why = "nothing in accepted/november is answered, because accepted/november/letter.pdf can't be"
+    assert report.warning == f"{why}: move it elsewhere"
+    assert note(letter).startswith("letter.pdf was not answered. Your company has not received")
+    said = letter.with_name("a.xml.answer.txt")
+    assert said.read_text().startswith("Your answer is not sent yet, because accepted/november/letter.pdf ")
+    letter.rename(world.inbound / letter.name)
+    wait(life)
+    assert [answer.code for answer in answers(world)] == ["AP"]
+    assert not [report for report in life.service.report().accounts[0].inbound if report.warning]
+    wait(life)
+    assert said.read_text().startswith("Your answer was sent on ")
+    assert not letter.with_name("letter.pdf.why.txt").exists()
 
 
 def change_mind(world: World, life: Life) -> None:
