@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from support.commands import run_here
 from support.drops import drop
 from support.postgres import programs
 
@@ -16,6 +19,7 @@ from filedrop.model.hosts import CHORES, Host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from support.postgres import Server
 
@@ -97,6 +101,21 @@ def test_a_name_is_one_hosts(database: str) -> None:
     another = opened(database)
     with closing(another), closing(another.hosts("a", takeover=15.0, state="another", boot="")) as third:
         assert not third.enter(is_draining=False)
+
+
+def test_shown_to_the_second(two: tuple[Postgres, Hosts, Hosts], database: str, tmp_path: Path) -> None:
+    """`filedrop hosts` shows the last sign of life of each host with its seconds: a takeover takes a few of them."""
+    config = tmp_path / "config.yaml"
+    accounts = "{main: {base_url: https://ap.example.com, username: acme, password_env: SECRET}}"
+    config.write_text(
+        f"state: {tmp_path}\njournal: {database}\naccounts: {accounts}\ncompanies: {{acme: {{participants: []}}}}\n"
+    )
+    _, a, _ = two
+    shown = run_here("--config", str(config), "hosts").stdout.splitlines()
+    for host in a.beat().hosts.values():
+        (line,) = [line for line in shown if line.startswith(f"{host.name} ")]
+        seconds = re.findall(r" (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d) ", line)
+        assert [abs(datetime.fromisoformat(moment).timestamp() - host.at) < 60 for moment in seconds] == [True]
 
 
 def host(beat: int, takeover: float = 15.0) -> Host:
