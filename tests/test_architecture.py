@@ -50,6 +50,7 @@ DOORS = {
     "jinja2": ("status/page.py", "readable/html.py"),
     "markupsafe": ("status/page.py", "readable/html.py"),
     "filelock": ("process/lock.py",),
+    "stdnum": ("model/siren.py",),  # and by name in identify/participants, as the code list says
     "structlog": ("",),  # each room is handed a logger and may name its type; its form has one place
     "_typeshed": ("sandbox/",),  # the type of a WSGI application, which no library is needed for
 }
