@@ -261,6 +261,10 @@ class Disk:
                 result, made = call(*args, **keys), path_of(args[0], **keys)
                 self._changes.append(_Change(lambda: self._rmdir(made), made.parent))
                 return result
+            case "link":
+                result, made = call(*args, **keys), path_of(args[1], keys.get("dst_dir_fd"))
+                self._changes.append(_Change(lambda: self._unlink(made), made.parent))
+                return result
             case _:
                 return self._unlinked(path_of(args[0], **keys), lambda: call(*args, **keys))
         kept = self._keep(target) if what == "replace" else None
