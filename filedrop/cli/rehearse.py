@@ -16,6 +16,7 @@ from filedrop.cli.proposing import propose
 from filedrop.cli.rehearsal import REACHABLE, UNKNOWN, UNREACHABLE, Rehearsal
 from filedrop.cli.show import say, show_json, tell
 from filedrop.errors import FiledropError
+from filedrop.storage.names import matcher, names_document
 from filedrop.text import listed
 
 if TYPE_CHECKING:
@@ -59,27 +60,34 @@ def rehearse(
     """Show which receivers can be reached, and which documents would fail and why. Nothing is sent.
 
     A FILE is a document, a folder of documents, or a CSV file with a receiver's ParticipantID in each row. If your
-    companies have several accounts, each row also has the sender's. filedrop asks the access point's directory at most
-    five times a second. For documents that fail for the same reason, it proposes the mapping rule that corrects most of
-    them, if the directory confirms it.
+    companies have several accounts, each row also has the sender's. In a folder, files that filedrop would never send
+    are left out. filedrop asks the access point's directory at most five times a second. For documents that fail for
+    the same reason, it proposes the mapping rule that corrects most of them, if the directory confirms it.
 
     The exit status is 0 if every document would be sent and every receiver can be reached.
     """
     config = open_config(config_option)
     documents: list[Rehearsed] = []
     receivers: list[Receiver] = []
+    never_sent: list[Path] = []
+    is_named = matcher(config.outbound.files)
     with Rehearsal(config) as rehearsal:
         for file in _each(files):
             if file.suffix.lower() == ".csv":
                 receivers += rehearsal.look_for(file, company_of(file, company, config.companies), document)
+            elif file not in files and not (names_document(file.name) and is_named(file.name)):
+                never_sent.append(file)
             else:
                 documents.append(rehearsal.judge(file, _company(file, company, config)))
         causes = list(_causes(rehearsal, documents))
         troubles = rehearsal.directories.troubles
     if as_json:
-        show_json(_as_json(documents, receivers, causes, troubles))
+        show_json(_as_json(documents, receivers, causes, troubles) | {"never_sent": [str(file) for file in never_sent]})
     else:
         _show(documents, receivers, causes, troubles)
+        if never_sent:
+            names = _cut([file.name for file in never_sent])
+            tell(f"Never sent, because of their names (outbound.files): {names}")
     is_well = all(rehearsed.verdict == SENDS and rehearsed.reach == REACHABLE for rehearsed in documents)
     raise SystemExit(0 if is_well and all(receiver.reach == REACHABLE for receiver in receivers) else FAILED)
 
@@ -122,6 +130,14 @@ def _show(
         say(f"{_counted(len(documents), 'document')}; nothing was sent.")
     for words, count in _counts(documents).items():
         say(f"  {count:>6}  {words}")
+    sent = [rehearsed for rehearsed in documents if rehearsed.verdict == SENDS]
+    for title, named in (
+        ("receiver can't be reached", [one for one in sent if one.reach == UNREACHABLE]),
+        ("receiver unknown", [one for one in sent if one.reach == UNKNOWN]),
+        ("other ids than stated (BR-SBDH)", [one for one in sent if one.contradicts]),
+    ):
+        if named:
+            _show_named(title, named)
     for cause in causes:
         _show_cause(cause)
     for rehearsed in documents:
@@ -153,9 +169,7 @@ def _counts(documents: Iterable[Rehearsed]) -> dict[str, int]:
 
 def _show_cause(cause: Cause) -> None:
     first, count = cause.documents[0], len(cause.documents)
-    say()
-    say(f"{cause.code}: {_counted(count, 'document')}: {_cut([one.file.name for one in cause.documents])}")
-    tell(f"  {first.file.name}: {first.why}")
+    _show_named(cause.code, cause.documents)
     if cause.proposal is None:
         for line in (first.fault.hint if first.fault else "").splitlines():
             tell(f"  {line}")
@@ -166,6 +180,14 @@ def _show_cause(cause: Cause) -> None:
             say(f"    {line}")
         if cause.proposal.contradicts:
             tell(f"  {cause.proposal.contradicts} {_CONTRADICTING}.")
+
+
+def _show_named(title: str, documents: Sequence[Rehearsed]) -> None:
+    first = documents[0]
+    say()
+    say(f"{title}: {_counted(len(documents), 'document')}: {_cut([one.file.name for one in documents])}")
+    if first.why:
+        tell(f"  {first.file.name}: {first.why}")
 
 
 def _cut(names: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NO_TIME = timedelta(0)
 OFTEN = 0.1  # seconds between two looks at tables that were written just now
-_SCHEME_ALONE = re.compile(r"[0-9]{4}:")  # what concat('0192:', //Nothing) gives; in a document it is nothing either
+_SCHEME_ALONE = re.compile(r"([0-9]{4})?:")  # what concat('0192:', //Nothing) gives; in a document it is nothing either
 _SEARCHING = (
     "an XPath is still being evaluated for another document, which has failed as unreadable; no other XPath is "
     "evaluated before that ends. To end it, correct the rule that the note of that document names, and run filedrop "

@@ -99,6 +99,15 @@ def test_one_rule_for_all(make_world: Callable[..., World]) -> None:
     assert shown.status == 0
 
 
+def test_one_rule_by_the_scheme_of_another_number(refusing: World) -> None:
+    """A number that states its scheme makes the rule, which leaves documents without such a number as they are."""
+    number = f'<cbc:CompanyID schemeID="0192">{BUYER.removeprefix("0192:")}</cbc:CompanyID>'.encode()
+    stated = without_receiver("1").replace(b"</cbc:RegistrationName>", b"</cbc:RegistrationName>" + number)
+    said = rehearsed(refusing, stated=stated, good=invoice("2"))
+    assert [(cause["code"], cause["corrects"]) for cause in said["causes"]] == [("no-receiver", 1)]
+    assert "PartyLegalEntity/CompanyID[@schemeID]" in said["causes"][0]["rule"]
+
+
 def test_a_rule_sets_only_what_is_confirmed(refusing: World) -> None:
     """A customer who isn't in the directory is left out of the rule; where none is in it, no rule is proposed."""
     some = rehearsed(refusing, a=without_receiver("1"), b=without_receiver("2", b"NO974760673MVA"))
@@ -226,6 +235,27 @@ def test_five_questions_a_second(world: World) -> None:
     assert moments[-1] - began >= 3 * rehearsal.PAUSE  # a request may be late, but none is early
 
 
+def test_documents_that_may_not_arrive(world: World) -> None:
+    """A document that would be sent to a receiver who can't be reached is named, with the reason."""
+    rehearsed(world, good=invoice("1"), lost=invoice("2", receiver=STRANGER))
+    printed = ask(world, "rehearse", str(world.base / "export")).says
+    assert f"receiver can't be reached: 1 document: lost.xml lost.xml: The receiver {STRANGER} is not in" in printed
+
+
+def test_files_that_are_never_sent(world: World) -> None:
+    """What can't be a document by its name isn't judged in a folder, but listed. Named itself, it is judged."""
+    rehearsed(world, good=invoice())
+    others = [world.base / "export" / name for name in ("good (conflicted copy).xml", "invoice.pdf", "read.me")]
+    for path in others:
+        path.write_bytes(b"%PDF-1.4")
+    said = ask(world, "rehearse", str(world.base / "export"))
+    assert said.status == 0
+    assert "1 document; nothing was sent." in said.says
+    assert "outbound.files): good (conflicted copy).xml, invoice.pdf, read.me" in said.says
+    assert rehearsed(world)["never_sent"] == [str(path) for path in others]
+    assert "not-xml" in ask(world, "rehearse", str(others[1])).says
+
+
 def test_half_a_document(world: World) -> None:
     """What isn't well-formed would fail, once it has been left alone for long enough."""
     (one,) = rehearsed(world, half=invoice()[:500])["documents"]
@@ -278,4 +308,5 @@ def test_ids_against_the_rules_of_the_network(make_world: Callable[..., World]) 
     assert (
         "2 would be sent; the receiver can be reached 1 of these go by other ids than they state (BR-SBDH)" in printed
     )
+    assert "other ids than stated (BR-SBDH): 1 document: new1.xml new1.xml: receiver" in printed
     assert printed.endswith("1 of these go by other ids than they state (BR-SBDH): an access point may refuse them.")

@@ -233,9 +233,10 @@ def test_table_keyed_by_the_document(tmp_path: Path) -> None:
         assert tried.unset == {"receiver": why}
 
 
-def test_a_scheme_alone(tmp_path: Path) -> None:
-    """A scheme joined with nothing is nothing: the rule leaves it to the next, and nobody is called `0192:`."""
-    rules = rules_of(tmp_path, """- {sender: {xpath: "concat('0192:', //Nothing)"}}""")
+@pytest.mark.parametrize("scheme", ["'0192'", "//Nothing/@schemeID"])
+def test_a_scheme_alone(tmp_path: Path, scheme: str) -> None:
+    """A scheme, or none, joined with nothing is nothing: the rule leaves it to the next; nobody is called `0192:`."""
+    rules = rules_of(tmp_path, f"""- {{sender: {{xpath: "concat({scheme}, ':', //Nothing)"}}}}""")
     assert mapped(rules, invoice()).sources["sender"] == "document"
     assert mapped(rules, invoice(sender=None)).sender is None
 
