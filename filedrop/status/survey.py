@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Company, Config
     from filedrop.journal import Journal, MessageRow, Newest
+    from filedrop.model.document import Document
     from filedrop.model.report import AccountReport, DaemonReport, FolderReport
     from filedrop.status.folders import FolderSnapshot
 
@@ -189,7 +190,11 @@ class Survey:
         for path, snapshot in self.snapshots.items():
             snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
             snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
-        newest = journal.documents.newest(now - config.outbound.overdue, LISTED) if journal else {}
+        newest: dict[tuple[str, str], Newest] = {}
+        if journal:
+            before = now - config.outbound.overdue
+            what = "which documents wait, are in doubt, are overdue or have warnings"
+            newest = guard.make(what, lambda: journal.documents.newest(before, LISTED), newest)
         stuck: list[MessageRow] = []
         for_nobody: dict[str, list[MessageRow]] = {}  # what is stuck that is for none of the companies, by account
         accounts: dict[str, AccountStatus] = {}
@@ -247,7 +252,9 @@ class Survey:
                 standing, [folder for company in own for folder in company["folders"]], running=running
             )
         in_doubt = any(company["doubt"] for company in status["companies"].values())
-        doubts = journal.documents.in_state(State.DOUBT) if journal and in_doubt else []
+        doubts: list[Document] = []
+        if journal and in_doubt:
+            doubts = guard.make("which documents are in doubt", partial(journal.documents.in_state, State.DOUBT), doubts)
         rejected: list[tuple[str, Item]] = []
         if journal:
             what = "what receivers rejected lately"

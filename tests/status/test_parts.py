@@ -107,6 +107,20 @@ def test_a_company_that_cannot_be_shown(make_world: Callable[..., World]) -> Non
     assert failures == ["what acme sent and received lately"], "once, not at each turn"
 
 
+def test_a_document_that_cannot_be_read(make_world: Callable[..., World]) -> None:
+    """A document in doubt whose row nobody can read costs the documents that the journal names, and not the status."""
+    world = make_world(deliver_after=3600)
+    world.drop("bad.xml", invoice("1"))
+    world.drop("nobody.xml", invoice("2", receiver=None))
+    world.run_once()
+    damage(world, "UPDATE documents SET state = 'doubt', open = 1, warnings = 'odd' WHERE file = CAST('bad.xml' AS BLOB)")
+    with locked_state(world.state) as journal:
+        status = Survey(world.configuration(), journal).take(DaemonPart(), running=True, now=NOW)
+    assert status["companies"]["acme"]["failed"] == 1
+    (trouble,) = (matter["title"] for matter in status["matters"] if matter["kind"] == "trouble")
+    assert trouble.startswith("which documents wait, are in doubt, are overdue or have warnings: an error in filedrop")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="NTFS has no such time")
 def test_a_file_from_beyond_the_calendar(world: World) -> None:
     """A time that no calendar has, which anybody can give a file, stops no status."""
