@@ -48,7 +48,10 @@ LISTED_AT_ONCE = 1000  # names
 
 NO_DOCUMENT = marked("files with such a name are never sent")
 NO_FILE = marked("it is a folder or a link: filedrop sends only files that are in outbound/ itself")
-CONFLICT_COPY = marked("it is another version of a file, which a program that synchronizes folders has kept")
+CONFLICT_COPY = marked(
+    "it is another version of a file, which a program that synchronizes folders has kept. Compare the two: delete this "
+    "one, or rename it to send it"
+)
 READY_ALONE = marked("it shows that a file is ready, and that file isn't there")
 BEING_WRITTEN = marked("its name is that of an unfinished file, so it isn't sent")
 PUT_THERE = marked("filedrop didn't put it there, so it was not sent from here")
