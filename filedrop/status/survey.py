@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
     from filedrop.config import Company, Config
     from filedrop.journal import Journal, MessageRow, Newest
-    from filedrop.model.document import Document
     from filedrop.model.report import AccountReport, DaemonReport, FolderReport
     from filedrop.status.folders import FolderSnapshot
 
@@ -190,11 +189,8 @@ class Survey:
         for path, snapshot in self.snapshots.items():
             snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
             snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
-        newest: dict[tuple[str, str], Newest] = {}
-        if journal:
-            before = now - config.outbound.overdue
-            what = "which documents wait, are in doubt, are overdue or have warnings"
-            newest = guard.make(what, lambda: journal.documents.newest(before, LISTED), newest)
+        what = "which documents wait, are in doubt, are overdue or have warnings"
+        newest = guard.make(what, partial(_newest, journal, now - config.outbound.overdue), {})
         stuck: list[MessageRow] = []
         for_nobody: dict[str, list[MessageRow]] = {}  # what is stuck that is for none of the companies, by account
         accounts: dict[str, AccountStatus] = {}
@@ -252,9 +248,7 @@ class Survey:
                 standing, [folder for company in own for folder in company["folders"]], running=running
             )
         in_doubt = any(company["doubt"] for company in status["companies"].values())
-        doubts: list[Document] = []
-        if journal and in_doubt:
-            doubts = guard.make("which documents are in doubt", partial(journal.documents.in_state, State.DOUBT), doubts)
+        doubts = journal.documents.in_state(State.DOUBT) if journal and in_doubt else []
         rejected: list[tuple[str, Item]] = []
         if journal:
             what = "what receivers rejected lately"
@@ -381,6 +375,11 @@ def _troubles(told: DaemonPart, in_folders: str) -> dict[str, str]:
 
 def _not_known(company: Company) -> CompanyStatus:
     return {**NOT_KNOWN, "keep_archive": shown(company.keep)["archive"]}
+
+
+def _newest(journal: Journal | None, accepted_before: datetime) -> dict[tuple[str, str], Newest]:
+    """The documents that the journal names, by company and kind. Raises JournalError."""
+    return journal.documents.newest(accepted_before, LISTED) if journal else {}
 
 
 def _under_way(journal: Journal | None, folders: Iterable[str]) -> Counter[str]:

@@ -113,7 +113,7 @@ def test_a_document_that_cannot_be_read(make_world: Callable[..., World]) -> Non
     world.drop("bad.xml", invoice("1"))
     world.drop("nobody.xml", invoice("2", receiver=None))
     world.run_once()
-    damage(world, "UPDATE documents SET state = 'doubt', open = 1, warnings = 'odd' WHERE file = CAST('bad.xml' AS BLOB)")
+    damage(world, "UPDATE documents SET state = 'doubt', open = 1, warnings = 'odd' WHERE state = 'sent'")
     with locked_state(world.state) as journal:
         status = Survey(world.configuration(), journal).take(DaemonPart(), running=True, now=NOW)
     assert status["companies"]["acme"]["failed"] == 1
