@@ -31,7 +31,7 @@ from filedrop.identify import identify, read
 from filedrop.identify.mapping import Rules
 from filedrop.readable import html, sheets
 from filedrop.status.survey import Survey, part_of
-from filedrop.storage.names import A_PDF
+from filedrop.storage.names import PDF_WITH_INVOICE
 from filedrop.validation import ByRules, Kind
 
 if TYPE_CHECKING:
@@ -311,12 +311,11 @@ def test_pdf_in_outbound(make_world: Callable[..., World], clock: Clock) -> None
     life.drop()
     (matter,) = [matter for matter in status["matters"] if matter["kind"] == "stray"]
     (item,) = matter["items"]
-    assert (item["name"], item["why"]) == ("facturx.pdf", A_PDF)
+    assert (item["name"], item["why"]) == ("facturx.pdf", PDF_WITH_INVOICE)
     assert "export the XML itself" in matter["advice"]
     assert "ename" not in matter["advice"]
     note = (world.outbound / "failed" / "facturx.xml.why.txt").read_text(encoding="utf-8")
-    assert "This is a PDF, not an XML file." in note
-    assert "Factur-X" in note
+    assert "This is a PDF with an invoice in it (factur-x.xml)." in note
     shown = world.filedrop("show", str(world.outbound / "facturx.pdf")).stderr
     assert "is a PDF with an invoice in it (factur-x.xml): to send it, export the XML itself" in shown
 

@@ -6,7 +6,7 @@ ids = demand(identity, reading)            all of them, in good form, or a Docum
 wire(file, reading)                        the document as it is sent: UTF-8
 embedded(file, reading.form)               what is embedded in it, in pieces
 
-reading, parsing, encoding, doctype   a document's bytes, and what they say
+reading, parsing, encoding, doctype   a document's bytes, and what they say; pdf: what a PDF says without being opened
 embedded                              what is embedded in it
 content, participants, codelist       where ids stand, and which are good; codelists: Peppol's lists
 identity, demand                      who sends what to whom, and where that comes from; what mends what is missing
@@ -16,7 +16,10 @@ mapping, table, xpath_tree            mapping rules, what they look up and what 
 from filedrop.identify.demand import demand
 from filedrop.identify.embedded import Begun, Ended, embedded
 from filedrop.identify.identity import Identity, identify
-from filedrop.identify.parsing import is_pdf
+from filedrop.identify.pdf import is_pdf, named_invoice
 from filedrop.identify.reading import Reading, read, wire
 
-__all__ = ["Begun", "Ended", "Identity", "Reading", "demand", "embedded", "identify", "is_pdf", "read", "wire"]
+__all__ = [
+    "Begun", "Ended", "Identity", "Reading", "demand", "embedded", "identify", "is_pdf", "named_invoice", "read",
+    "wire",
+]  # fmt: skip

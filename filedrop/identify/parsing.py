@@ -11,17 +11,18 @@ instructions and the order of attributes play no part in it.
 from __future__ import annotations
 
 import hashlib
-import re
+from itertools import chain
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from filedrop.errors import DocumentError
 from filedrop.identify.content import HEADER, SEPARATOR, Place, Value, is_envelope, is_header, places
 from filedrop.identify.encoding import foreign_byte
+from filedrop.identify.pdf import is_pdf, named_invoice
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from filedrop.identify.encoding import Form
 
@@ -33,8 +34,6 @@ _LONGEST_NAME = 1000
 _LONGEST_VALUE = 2000  # characters after which a text at a place is cut; ids have at most 500
 _MOST_VALUES = 1000
 _BLANKS = b" \t\r\n"
-_PDF = re.compile(rb"(?:\A|[\r\n\0]|\xef\xbb\xbf)%PDF-")
-_PDF_WITHIN = 1024  # bytes
 _OPEN, _ATTRIBUTE, _IS, _CLOSE = "\x02", "\x03", "\x04", "\x05"  # in the digest; no XML document can contain them
 
 
@@ -74,18 +73,23 @@ class Parse:
         parser.SkippedEntityHandler = self._skip
         if refuse_doctype:
             parser.StartDoctypeDeclHandler = self._refuse
+        left = iter(pieces)
         try:
-            for piece in pieces:
+            for piece in left:
                 self._take(piece)
             parser.Parse(b"", True)  # noqa: FBT003 - a C function, which takes no keyword
         except expat.ExpatError as error:
-            raise DocumentError(self._not_well_formed(error, form)) from error
+            raise DocumentError(self._not_well_formed(error, form, left)) from error
 
-    def _not_well_formed(self, error: expat.ExpatError, form: Form) -> Text:
+    def _not_well_formed(self, error: expat.ExpatError, form: Form, left: Iterator[bytes]) -> Text:
+        """What is wrong; `left` are the pieces behind the one that is parsed. Raises DocumentError from them."""
         if not self.size:
             return Text.of("not-xml/empty")
         if not self.root and self._before == 0 and not self._last.lstrip(_BLANKS).startswith(b"<"):
-            return Text.of("not-xml/pdf" if is_pdf(self._last) else "not-xml/other")
+            if not is_pdf(self._last):
+                return Text.of("not-xml/other")
+            invoice = named_invoice(chain([self._last], left))
+            return Text.of("not-xml/pdf-with-invoice", name=invoice) if invoice else Text.of("not-xml/pdf")
         where = self._parser.ErrorByteIndex - self._before
         foreign = foreign_byte(self._last[where:] if where >= 0 else b"", form)
         kind = "not-xml/foreign-byte" if foreign else "not-xml/web-page" if is_web_page(self.root) else "not-xml"
@@ -189,11 +193,6 @@ class Parse:
 
     def _unreadable(self, form: str, most: int) -> DocumentError:
         return DocumentError(Text.of(form, line=self._parser.CurrentLineNumber, most=most))
-
-
-def is_pdf(head: bytes) -> bool:
-    """Whether a PDF begins in the first kilobyte: at once, or behind a line end, a BOM or NULs. Viewers look there."""
-    return _PDF.search(head, 0, _PDF_WITHIN) is not None
 
 
 def is_web_page(root: str) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import stat
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop import identify
@@ -22,6 +23,7 @@ from filedrop.storage.marker import MARKER
 from filedrop.storage.names import (
     A_PDF,
     BESIDE,
+    PDF_WITH_INVOICE,
     Names,
     is_conflict_copy,
     is_of_the_system,
@@ -45,6 +47,8 @@ WHILE_WRITTEN = 3600.0  # and one whose name is that of a file that a program is
 ARCHIVE_EVERY = 3600.0  # seconds between two listings of `archive/`
 MONTHS = 3  # of `archive/` that are listed at most
 LISTED_AT_ONCE = 1000  # names
+PIECE = 1 << 16  # bytes of a PDF that are read at once,
+PIECES = 200  # and how many of these at most
 
 NO_DOCUMENT = marked("files with such a name are never sent")
 NO_FILE = marked("it is a folder or a link: filedrop sends only files that are in outbound/ itself")
@@ -87,7 +91,7 @@ class Strays:
     number: int = 0
     candidates: dict[str, tuple[list[Candidate], int]] = field(default_factory=dict)
     seen: dict[tuple[str, str], Seen] = field(default_factory=dict)
-    pdfs: dict[tuple[str, str], tuple[FileStamp, bool]] = field(default_factory=dict)
+    pdfs: dict[tuple[str, str], tuple[FileStamp, str]] = field(default_factory=dict)
     first_look: float = math.inf
     next_in_archive: float = -math.inf
 
@@ -142,7 +146,7 @@ def _confirm(desk: Desk, strays: Strays) -> None:
     """Report the candidates that are still there, and have been as they are for long enough."""
     now = Clock(desk.shared.steady(), desk.shared.now().timestamp())
     seen, found, number = dict[tuple[str, str], Seen](), list[Stray](), 0
-    pdfs = dict[tuple[str, str], tuple[FileStamp, bool]]()
+    pdfs = dict[tuple[str, str], tuple[FileStamp, str]]()
     for place, (candidates, total) in strays.candidates.items():
         reported = 0
         for candidate in candidates:
@@ -156,9 +160,9 @@ def _confirm(desk: Desk, strays: Strays) -> None:
             if unchanged >= candidate.patience:
                 if candidate.why == NO_DOCUMENT:
                     before = strays.pdfs.get(key)  # each file is read once
-                    is_pdf = before[1] if before and before[0] == stamp else _is_pdf(desk.folder, candidate.name)
-                    pdfs[key] = stamp, is_pdf
-                why = A_PDF if key in pdfs and pdfs[key][1] else candidate.why
+                    is_same = before and before[0] == stamp
+                    pdfs[key] = before if before and is_same else (stamp, _why_no_pdf(desk.folder, candidate.name))
+                why = (key in pdfs and pdfs[key][1]) or candidate.why
                 found.append(Stray(place, candidate.name, why, now.wall - unchanged))
                 reported += 1
         number += reported + (max(0, total - len(candidates)) if reported else 0)
@@ -168,13 +172,17 @@ def _confirm(desk: Desk, strays: Strays) -> None:
         strays.found = tuple(found)
 
 
-def _is_pdf(folder: OutboundFolder, name: str) -> bool:
-    """Whether a file in `outbound/` is a PDF; False where it can't be read."""
+def _why_no_pdf(folder: OutboundFolder, name: str) -> str:
+    """Why a file in `outbound/` isn't sent, if it is a PDF; "" where it is none, or can't be read."""
     try:
         with open_regular(folder.at() / name) as file:
-            return identify.is_pdf(file.read(1024))
+            head = file.read(PIECE)
+            if not identify.is_pdf(head):
+                return ""
+            more = (file.read(PIECE) for _ in range(PIECES))
+            return PDF_WITH_INVOICE if identify.named_invoice(chain([head], more)) else A_PDF
     except OSError:
-        return False
+        return ""
 
 
 def _status(folder: OutboundFolder, place: str, name: str) -> os.stat_result | None:

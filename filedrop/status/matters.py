@@ -14,7 +14,7 @@ from filedrop.status.folders import HUNG
 from filedrop.status.model import Item, Kind, Matter, folders_of
 from filedrop.status.reasons import LATELY, asked_again, stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET, is_gone
-from filedrop.storage.names import A_PDF
+from filedrop.storage.names import A_PDF, PDF_WITH_INVOICE
 from filedrop.storage.sidecar import DUPLICATE, retry
 from filedrop.text import command
 from filedrop.texts.languages import ENGLISH, counted, marked, plural, translated
@@ -306,7 +306,7 @@ def _strays(status: CompanyStatus, company: str, config: Config) -> Iterator[Mat
         f"only XML documents with names like {', '.join(config.outbound.files)} are sent. Rename such a document, or "
         "move it into outbound/. Move other files away. If their names are expected, list them in outbound.ignore"
     )
-    if all(file["why"] == A_PDF for file in files):
+    if all(file["why"] in (A_PDF, PDF_WITH_INVOICE) for file in files):
         advice = 'only XML is sent: export the XML itself. If PDFs are expected there, list "*.pdf" in outbound.ignore'
     return _several("stray", company, number, what, advice=advice, items=[_stray(file) for file in files])
 

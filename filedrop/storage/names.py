@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Why a file isn't sent.
 A_PDF = marked("it is a PDF: if it has an invoice in it (Factur-X, ZUGFeRD), export the XML itself")
+PDF_WITH_INVOICE = marked("it is a PDF with an invoice in it: export the XML itself")
 LONGEST_NAME = 200  # bytes (contract 1)
 LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
 BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar

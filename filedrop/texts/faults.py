@@ -71,6 +71,11 @@ FAULTS: dict[str, Form] = {
         "export the XML itself.",
         "The file begins as a PDF, whatever its name. filedrop show NAME.pdf says whether there is an invoice in it.",
     ),
+    "not-xml/pdf-with-invoice": Form(
+        "This is a PDF with an invoice in it ({name}).",
+        "Only XML documents can be sent. Have your accounting system export the XML itself.",
+        "The file begins as a PDF, whatever its name. Its metadata names {name} (Factur-X, ZUGFeRD).",
+    ),
     "not-xml/foreign-byte": Form(
         "Line {line}, column {column}: the file has a wrong character here.",
         "Export the document again from your accounting system, in UTF-8 if you can choose.",
