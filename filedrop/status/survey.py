@@ -190,7 +190,7 @@ class Survey:
             snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
             snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
         what = "which documents wait, are in doubt, are overdue or have warnings"
-        newest = guard.make(what, partial(_newest, journal, now - config.outbound.overdue), {})
+        newest = guard.make(what, partial(_newest, journal, now - config.outbound.overdue), _newest(None, now))
         stuck: list[MessageRow] = []
         for_nobody: dict[str, list[MessageRow]] = {}  # what is stuck that is for none of the companies, by account
         accounts: dict[str, AccountStatus] = {}
