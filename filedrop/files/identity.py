@@ -2,7 +2,8 @@
 
 Where a file keeps its inode (`Abilities.inodes`), that tells. Elsewhere a link may have another inode, and a name may
 show the inode of a file that another computer has replaced. There, two names are one file if they have the same
-content; size and time tell whether what a name means has changed.
+content; size and time tell whether what one name means has changed. A move may cut the time to whole seconds
+(findings/encfs-rename.sh).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from filedrop.files.directory import Entry
 
 Identity = tuple[int, int]  # device and inode, unchanged by a move; elsewhere size and time in nanoseconds
+_SECOND = 10**9  # nanoseconds
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -31,6 +33,18 @@ def identity_at(entry: Entry) -> Identity | None:
         return identity_of(entry.lstat(), entry.directory.abilities)
     except FileNotFoundError:
         return None
+
+
+def has_moved(source: Entry, target: Entry, identity: Identity) -> tuple[bool, Identity | None, Identity | None]:
+    """Whether the file that had this identity at `source` is at `target`, and what is at both. Raises OSError.
+
+    Where no inode tells, a file that is still at the source is compared by its content.
+    """
+    there, here = identity_at(target), identity_at(source)
+    if there is None or target.directory.abilities.inodes:
+        return there == identity, here, there
+    is_alike = (there[0], there[1] // _SECOND) == (identity[0], identity[1] // _SECOND)
+    return is_alike and (here is None or are_same(source, target)), here, there
 
 
 def are_same(entry: Entry, other: Entry) -> bool:

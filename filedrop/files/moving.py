@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import system
 from filedrop.files.directory import MOVING
-from filedrop.files.identity import are_same, identity_at, identity_of
+from filedrop.files.identity import are_same, has_moved, identity_of
 from filedrop.files.system import InUse
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def _looked(source: Entry, target: Entry, identity: Identity) -> tuple[bool, boo
     told = False
     for _ in range(_LOOKS):
         with contextlib.suppress(OSError):
-            there, here = identity_at(target), identity_at(source)
-            if there == identity:
+            is_there, here, there = has_moved(source, target, identity)
+            if is_there:
                 return True, here is not None, True
             told = here is not None or there is None
     return False, here is not None, told

@@ -22,6 +22,9 @@ _READING = frozenset({"FA", "FR", "GA", "GR", "CC"})
 _READING_BITS = 0x90000001  # GENERIC_READ, GENERIC_ALL, FILE_READ_DATA
 
 
+_ONE_DISK = "keep filedrop's folder and the folders in it on one disk; mount mergerfs with ignorepponrename=true"
+
+
 def explain(error: OSError, where: Where | None = None, *, to_write: bool = False) -> str:
     """What the system said of a file or folder, to end a sentence; for a lack of rights, also how to give them.
 
@@ -29,6 +32,8 @@ def explain(error: OSError, where: Where | None = None, *, to_write: bool = Fals
     are always to be written into.
     """
     said = error.strerror or str(error)
+    if error.errno == errno.EXDEV:
+        return f"{said}; {_ONE_DISK}"
     name = where.path if isinstance(where, Entry) else where or error.filename
     is_denied = error.errno in (errno.EACCES, errno.EPERM) and not isinstance(error, InUse)
     if not is_denied or not isinstance(name, (str, Path)) or not os.path.isabs(name):  # noqa: PTH117 - a text, too

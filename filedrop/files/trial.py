@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _REMEDIES = {  # by the kind of the file system
     "fuse.rclone": "let rclone copy the files, or mount the storage by SMB, NFS or sshfs",
     "fuse.s3fs": "let a program copy the files between the bucket and a folder",
+    "fuse.sshfs": "let the server be OpenSSH's, which has links, or mount its folder by SMB or NFS",
     "fuse.exfat": "mount the disk with the kernel's own exfat driver",
 }
 _REMEDY = "use a folder on a disk, or on a share by SMB, NFS or sshfs"

@@ -15,6 +15,7 @@ from support.sharing import ABILITIES, SHARE, copied
 from filedrop import files
 from filedrop.errors import FolderUnavailable
 from filedrop.files import Directory, disk, system, trial
+from filedrop.files.disk import FileSystem
 from filedrop.journal import Journal
 from filedrop.storage.folders import OutboundFolder
 
@@ -74,6 +75,14 @@ def test_neither_links_nor_renames(tmp_path: Path, shared: pytest.MonkeyPatch, c
 
 
 @posix
+def test_advice_for_sshfs(tmp_path: Path, shared: pytest.MonkeyPatch) -> None:
+    """Nobody whose sshfs has no links is advised to use sshfs: its server isn't OpenSSH's."""
+    shared.setattr(trial, "file_system", lambda _: FileSystem("fuse.sshfs", network=True))
+    shared.setattr(os, "link", refused(errno.ENOENT))
+    assert "let the server be OpenSSH's" in files.try_folder(Directory.open(tmp_path)).refusal
+
+
+@posix
 def test_a_disk_without_exclusive_renames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A local file system that can't rename without replacing is served by links."""
     monkeypatch.setattr(system, "_renameat2", None)
@@ -126,6 +135,34 @@ def test_no_hidden_name_after_an_error(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         files.place(here / "a.xml", here / "b.xml")
     assert [path.name for path in tmp_path.iterdir()] == ["a.xml"]
+
+
+@posix
+def test_move_that_cuts_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was moved in spite of an error is recognized where each rename cuts its time to whole seconds."""
+    replace = os.replace
+
+    def replace_with_error(*names: str, **folders: int) -> None:
+        replace(*names, **folders)
+        os.utime(tmp_path / names[1], (0, int((tmp_path / names[1]).stat().st_mtime)))  # findings/encfs-rename.sh
+        refused(errno.EIO)()
+
+    monkeypatch.setattr(os, "replace", replace_with_error)
+    here = Directory.open(tmp_path, ABILITIES)
+    files.replace_whole(here / "a.xml", b"<a/>")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.xml"]
+
+
+@posix
+def test_taken_by_a_file_alike(tmp_path: Path) -> None:
+    """A file with another content is no moved file, although its size and time are the same."""
+    here = Directory.open(tmp_path, ABILITIES)
+    for name in ("a.xml", "b.xml"):
+        (tmp_path / name).write_text(f"<{name}/>")
+        os.utime(tmp_path / name, (0, 0))
+    with pytest.raises(FileExistsError):
+        files.place(here / "a.xml", here / "b.xml")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.xml": "<a.xml/>", "b.xml": "<b.xml/>"}
 
 
 @posix
