@@ -107,7 +107,7 @@ def _where_and_why(error: OSError, folder: OutboundFolder) -> str:
     if error.errno == errno.ENOSPC:
         return f"here: {why}; make room on this disk"
     if error.errno not in (errno.EACCES, errno.EPERM) or isinstance(error, InUse):
-        return f"here: {why}"
+        return f"here: {explain(error)}"
     paths = [Path(name) for name in (error.filename, error.filename2) if isinstance(name, str)]
     named = [path.parent for path in paths if path.is_absolute()]  # of some, only the name is told
     ours = [folder.path, *(folder.path / name for name in folder.subfolders)]

@@ -85,7 +85,10 @@ class OpenedDocument:
         return Upload(self, self.reading, asking(local=local))
 
     def unchanged(self) -> bool:
-        """Whether the file looks as it did when it was opened."""
+        """Whether the file looks as it did when it was opened. Asked after its end was read.
+
+        Only then, sshfs shows its present size and time (findings/sshfs-growth.sh).
+        """
         return FileStamp.of(os.fstat(self.file.fileno())) == self.stamp
 
     def close(self) -> None:

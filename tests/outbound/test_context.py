@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EACCES, EIO, ENOSPC, EPERM
+from errno import EACCES, EIO, ENOSPC, EPERM, EXDEV
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +14,7 @@ from filedrop.files import InUse
 if TYPE_CHECKING:
     from support.bench import Bench
 
+ONE_DISK = "keep filedrop's folder and the folders in it on one disk; mount mergerfs with ignorepponrename=true"
 RIGHT = "give filedrop's user the right to"
 
 
@@ -22,6 +23,7 @@ RIGHT = "give filedrop's user the right to"
     [
         (OSError(ENOSPC, "no room", "{}/sent/a"), "here: no room; make room on this disk"),
         (OSError(EIO, "broken", "{}/sent/a"), "here: broken"),
+        (OSError(EXDEV, "another disk"), f"here: another disk; {ONE_DISK}"),
         (InUse(EACCES, "somebody has it", "{}/sent/a"), "here: somebody has it"),
         (OSError(EACCES, "no", ".draft.tmp"), f"here: no; {RIGHT}"),
         (OSError(EPERM, "no", "{}/archive/2026-11/a"), f"in {{}}/archive/2026-11: no; {RIGHT}"),

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import pytest
 from support import guest
 from support.documents import invoice
-from support.drive import MISFORTUNES, Drive
+from support.drive import MISFORTUNES, PATIENCE, Drive
 from support.kernel_shares import KERNEL_KINDS
 from support.matrix import draw_seed, is_full
 from support.shares import mounted
-from support.user_shares import USER_KINDS
+from support.user_shares import CACHING, USER_KINDS
 from support.world import World
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ WANTED = os.environ.get("FILEDROP_SHARES", "").split()
 CHOSEN = os.environ.get("FILEDROP_MISFORTUNES", "").split()
 KINDS = USER_KINDS | KERNEL_KINDS
 CASES = [[name] for name in WANTED or (KINDS if is_full() else ())] or [["mergerfs", "sshfs"]]
+SSHFS_REMEMBERS = 20.0  # seconds for which it shows a file's size and time
 IN_GUEST = 3000.0  # seconds for a file system in the guest, whose processors are emulated
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * IN_GUEST if WANTED or is_full() else 600)]
 
@@ -50,6 +51,27 @@ def test_share(names: list[str], tmp_path: Path, sample: Sample) -> None:
             pytest.skip(f"NOT TRIED ON {name.upper()}: {missing}")
         else:
             drive(KINDS[name], base, misfortunes)
+
+
+def test_growing_file(tmp_path: Path) -> None:
+    """A file that another computer writes for long is sent once, whole, though the mount shows an old size and time."""
+    if missing := CACHING.missing():
+        pytest.skip(f"NOT TRIED ON SSHFS: {missing}")
+    with (
+        mounted(CACHING, tmp_path) as share,
+        World(tmp_path, outbound={"rescan": "1s"}, read_timeout="30s") as world,
+        Drive(world, share, draw_seed()) as drive,
+    ):
+        path, content = drive.there / "invoice.xml", invoice()
+        path.write_bytes(content)
+        for number in range(2 * round(SSHFS_REMEMBERS)):  # well-formed at each moment
+            time.sleep(0.5)
+            with path.open("ab") as file:
+                content += f"<!-- {number} -->\n".encode()
+                file.write(content[file.tell() :])
+        world.until(drive.sent, seconds=PATIENCE, what="it is sent")
+        sent = world.sandbox.store.sent("acme")
+        assert [world.sandbox.store.content(message.msg_no) for message in sent] == [content]
 
 
 def drive_in_guest(name: str, base: Path) -> None:

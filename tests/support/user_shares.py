@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,8 +90,12 @@ def _sshd(place: Place) -> list[object]:
 
 
 def _sshfs(place: Place) -> list[object]:
+    return [*_sshfs_by_default(place), "-o", _SSHFS]
+
+
+def _sshfs_by_default(place: Place) -> list[object]:
     login = f"port={place.port},IdentityFile={place.own}/user,StrictHostKeyChecking=no,UserKnownHostsFile=/dev/null"
-    return ["sshfs", "-f", "-o", f"{login},{_SSHFS}", f"root@127.0.0.1:{place.store}/files", place.at]
+    return ["sshfs", "-f", f"root@127.0.0.1:{place.store}/files", place.at, "-o", login]
 
 
 def _webdav(place: Place) -> list[object]:
@@ -201,3 +206,4 @@ USER_KINDS = {
         *_rclone_kinds(),
     )
 }  # fmt: skip
+CACHING = replace(USER_KINDS["sshfs"], mount=_sshfs_by_default)  # it shows sizes and times of up to 20 seconds ago
