@@ -30,6 +30,28 @@ def test_names() -> None:
     assert "invoice" not in Names([])
 
 
+@pytest.mark.parametrize(
+    ("added", "is_document"),
+    [
+        (" (conflicted copy 2026-11-27 101500)", False),  # Nextcloud
+        (" (conflicted copy anna 2026-11-27 101500)", False),
+        (" (Anna (PC)'s conflicted copy 2026-11-27)", False),  # Dropbox
+        (" (Anna's conflicted copy)", False),
+        ("_conflict-20261127-101500", False),  # ownCloud, and Nextcloud in older versions
+        ("_conflict_anna-20261127-101500", False),
+        (".sync-conflict-20261127-101500-ABCDEF7", False),  # Syncthing
+        (" (Conflicted Copyright Ltd)", True),
+        (" (conflicted copying fee)", True),
+        ("_conflict-1", True),
+        (" conflicted copy", True),
+        (" (2)", True),
+    ],
+)
+def test_conflict_copy(added: str, is_document: bool) -> None:
+    """A name of a version that lost a conflict is no document's; a name that only has similar words is."""
+    assert names_document(f"invoice-1{added}.xml") is is_document
+
+
 @given(st.builds(str.__add__, letters, tails), st.integers(min_value=1, max_value=10**6))
 def test_a_name_that_filedrop_may_have_given(dropped_as: str, number: int) -> None:
     """A numbered or shortened name is never taken for the file's own: it is asked which that is."""
