@@ -19,7 +19,7 @@ from filedrop.inbound.temporary import Asked, discard, temporary_name
 from filedrop.model.document import local_name, new_id
 from filedrop.model.received_name import DEFAULT
 from filedrop.storage.names import inbound_name
-from filedrop.text import printable
+from filedrop.text import command, printable
 
 if TYPE_CHECKING:
     from filedrop.files.directory import Entry
@@ -121,16 +121,17 @@ def _read(context: MessageSource, message: Message, target: BinaryIO) -> Reading
         raise
     if not reading.goes_by(message.document_id):
         context.access_point.distrust()
-        raise _another(message, reading)
+        raise _another(context, message, reading)
     return reading
 
 
-def _another(message: Message, reading: Reading) -> NotTaken:
+def _another(context: MessageSource, message: Message, reading: Reading) -> NotTaken:
     """The error for a document that isn't the message's, however well-formed it is."""
     wanted = local_name(message.document_id)
     listed = f'it is listed as "{printable(wanted)}"' if wanted else "the list doesn't say what kind of document it is"
+    which = (*context.config.account_option(context.account), str(message.msg_no))
     return NotTaken(
-        f'message {message.msg_no} contains a "{printable(reading.root_name[:40])}", but {listed}: perhaps another '
-        f"server answers in place of the access point. To look at it: filedrop download {message.msg_no}. If it is "
-        f"the right document, use that file, and run: filedrop read {message.msg_no}"
+        f'message {message.msg_no} contains "{printable(reading.root_name[:40])}", but {listed}: perhaps another '
+        f"server answers in place of the access point. To look at it: {command('filedrop', 'download', *which)}. If it "
+        f"is the right document, use that file, and run: {command('filedrop', 'read', *which)}"
     )

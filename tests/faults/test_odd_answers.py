@@ -183,6 +183,18 @@ def test_something_else_for_a_document(world: World, other: str) -> None:
     world.invariants()
 
 
+def test_command_for_a_document_among_several_accounts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are several accounts, the commands for something else in a document's place name its account."""
+    second = f'accounts:\n  second: {{base_url: "{world.front.url}", username: me, password_env: NOTHING}}'
+    text = world.config_text().replace("accounts:", second).replace("acme: {", "acme: {account: main, ")
+    monkeypatch.setattr(world, "config_text", lambda: text)
+    number = world.receive(invoice("1"))
+    world.front.always(f"GET /messages/{number}/", instead(200, credit_note()))
+    world.run_once()
+    (said,) = json.loads(world.filedrop("status", "--json").stdout)["companies"]["acme"]["messages"]
+    assert all(f"filedrop {word} --account main {number}" in said["why"] for word in ("download", "read"))
+
+
 @pytest.mark.parametrize("other", quick([other for other in OTHERS if other != "another document"], 2))
 def test_something_else_for_a_document_of_no_kind(world: World, other: str) -> None:
     """Where the list doesn't say what kind of document it is, one that doesn't say so itself isn't believed."""
