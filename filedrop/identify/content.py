@@ -134,6 +134,7 @@ _REGISTRY_FACTS = Facts(  # the notices of Peppol pre-award: transactions T011, 
 )
 _SENDER = f"{HEADER}/Sender/Identifier"
 _RECEIVER = f"{HEADER}/Receiver/Identifier"
+_PARTIES = (f"{HEADER}/Sender", f"{HEADER}/Receiver")  # whose text is the Identifier's, or stands in its place
 _SCOPE = f"{HEADER}/BusinessScope/Scope/Type"
 _SCOPED = f"{HEADER}/BusinessScope/Scope/InstanceIdentifier"
 _IN_THE_ENVELOPE = {"sender": _SENDER, "receiver": _RECEIVER, "document_id": _SCOPED, "process_id": _SCOPED}
@@ -197,7 +198,7 @@ def places(root: str) -> Place:
     namespace, _, local = root.rpartition(SEPARATOR)
     if is_envelope(root) or is_header(root):
         below = f"{HEADER}/" if is_header(root) else ""
-        paths = [path.removeprefix(below) for path in (_SENDER, _RECEIVER, _SCOPE, _SCOPED)]
+        paths = [path.removeprefix(below) for path in (*_PARTIES, _SENDER, _RECEIVER, _SCOPE, _SCOPED)]
         return _tree(local, paths, ("", _SBDH))
     roles = [path for row in codelist.roles(local) for path in (row.sender, row.receiver)]
     names = [path for role in roles for path in _name_paths(role)]
@@ -284,13 +285,14 @@ def _in_the_envelope(values: list[Value]) -> dict[str, Found | Missing]:
                 continue
             stated.setdefault(scopes[value.inside], {}).setdefault(id_, value.path)
             continue
-        role = "sender" if "/Sender/" in value.path else "receiver"
+        role = "sender" if "/Sender" in value.path else "receiver"
         scheme = value.scheme or ""
         participant = participants.participant(id_, _AUTHORITIES.get(scheme.upper(), scheme))
         if participant:
             stated.setdefault(role, {}).setdefault(participant, value.path)
         else:
-            said[role] = Missing(value.path, f'where "{value.text[:100]}" is no participant of the network')
+            because = f'where "{value.text[:100]}" is no participant of the network'
+            said.setdefault(role, Missing(value.path, because))
     return {name: _only(list(ids), next(iter(ids.values())), "envelope") for name, ids in stated.items()} | said
 
 

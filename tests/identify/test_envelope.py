@@ -122,6 +122,24 @@ def test_two_receivers() -> None:
     assert f'Receiver/Identifier, where both "{RECEIVER}" and "{BUYER}" stand' in whole(caught.value)
 
 
+@pytest.mark.parametrize(
+    "receiver",
+    [
+        f"<Receiver>{RECEIVER}</Receiver>",
+        f"<Receiver><identifier>{RECEIVER}</identifier></Receiver>",
+        f'<Receiver><Identifier xmlns="urn:other">{RECEIVER}</Identifier></Receiver>',
+    ],
+)
+def test_receiver_in_another_form(receiver: str) -> None:
+    """Whom a Receiver names without an Identifier of the standard is not passed over for the document's receiver."""
+    sender = party("Sender", SENDER)
+    assert identity_of(enveloped(sender + receiver, IDS, payload(invoice()))).receiver == RECEIVER
+    reading = reading_of(enveloped(sender + receiver.replace(RECEIVER, "C-17"), IDS, payload(invoice())))
+    with pytest.raises(DocumentError) as caught:
+        demand(identify(reading), reading)
+    assert '"C-17" is no participant' in whole(caught.value)
+
+
 def test_two_document_ids() -> None:
     """Of two document ids none is picked either."""
     other = scope("<Type>DOCUMENTID</Type>", f"<InstanceIdentifier>{INVOICE_ID}</InstanceIdentifier>")
