@@ -197,7 +197,7 @@ def _claim_whole(desk: Desk, file: Ready, *, is_known: bool) -> Claimed | None:
     reading = opened.reading
     for document in journal.numbers.open_like(desk.folder.id, reading.sha256) if is_known else ():
         if not lies_at(desk.folder, document):
-            return _claim_returned(desk, name, opened, document, reading)
+            return _claim_returned(desk, file, document, reading)
     moved = _move_in(desk, file, is_known=is_known)
     if moved is None:
         return None
@@ -221,29 +221,32 @@ def _own_name(desk: Desk, name: str, reading: Reading | None = None) -> str:
     return own_name(folder.at() / name, folder.at("failed"), folder.id, desk.shared.journal, reading)
 
 
-def _claim_returned(
-    desk: Desk, name: str, opened: OpenedDocument, document: Document, reading: Reading
-) -> Claimed | None:
+def _claim_returned(desk: Desk, file: Ready, document: Document, reading: Reading) -> Claimed | None:
     """Continue an open document whose own file is gone, with this file of the same bytes (contract 1).
 
     A person has moved it back, or the disk has lost the claim's rename in a power cut.
     """
-    shared, folder = desk.shared, desk.folder
+    shared, folder, name = desk.shared, desk.folder, file.name
     if desk.handover.has(document.id):  # its sender has the file open
-        desk.scanner.remember(name, opened.stamp, shared.steady(), look_again=AFTER_ITS_REQUEST)
+        desk.scanner.remember(name, FileStamp.of(file.status), shared.steady(), look_again=AFTER_ITS_REQUEST)
         return None
-    _let_go(folder, opened)
-    if document.place == "sending" and folder.stamp("sending", document.file) is None:
-        place(folder.at() / name, folder.at(document.place) / document.file, _identity(desk, opened.status))
+    _let_go(folder, file.opened)
+    moved = document.file
+    has_place = document.place == "sending" and folder.stamp("sending", moved) is None
+    if has_place:
+        place(folder.at() / name, folder.at("sending") / moved, _identity(desk, file.status))
     else:  # its sidecar may be gone and its name in use: it starts again from sending/
-        document = _recorded_in(desk, document, _moved_in(desk, name, document.dropped_as, opened.status))
+        moved = _moved_in(desk, name, document.dropped_as, file.status)
+    is_same, opened = _compared(desk, moved, file)
+    if not is_same:
+        put_back(folder, moved, name)
+        return None
+    if not has_place:
+        document = _recorded_in(desk, document, moved)
     desk.scanner.forget(name)
     _clear_beside(folder, name)
     desk.moves.note_found(document.id)
     shared.log.info("document.returned", **document.log_facts, state=document.state.value)
-    if not folder.abilities.inodes:  # what was moved is read again, as after a crash
-        desk.scanner.wake()
-        return Claimed(document, None)
     return Claimed(identified_now(desk.shared, desk.identification, document, reading), opened)
 
 

@@ -457,6 +457,29 @@ def test_what_comes_back_and_finds_another(bench: Bench) -> None:
     assert (bench.outbound / "sending" / "invoice.xml").read_bytes() == invoice("2")
 
 
+@pytest.mark.parametrize("is_shared", [False, True], ids=["disk", "share"])
+@pytest.mark.parametrize("place", ["sending", "sent"])
+def test_returned_file_that_is_replaced(bench: Bench, place: str, *, is_shared: bool) -> None:
+    """A file that replaces a returned one before its claim isn't taken for that: it stays, to be read itself."""
+    if is_shared:
+        on_a_share(bench.desk.folder)
+    bench.put()
+    document = bench.recorded()
+    if place == "sent":
+        document = bench.life.journal.documents.record(posted(document).at("sent", "invoice-7.xml"))
+    path = bench.outbound / "other.xml"
+    (bench.outbound / "sending" / "invoice.xml").rename(path)
+    bench.life.report_closed(path.name)
+    file = _look_into(bench.desk, path.name, bench.opened(path))
+    assert file
+    bench.put(path.name, invoice("2"))
+    with contextlib.closing(file):
+        assert _claim(bench.desk, file, is_known=True) is None
+    assert bench.lying() == {"other.xml"}
+    assert path.read_bytes() == invoice("2")
+    assert bench.life.journal.documents.by_id(document.id) == document
+
+
 def posted(document: Document) -> Document:
     """The same, accepted by the access point."""
     now = document.claimed
