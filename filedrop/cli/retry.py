@@ -243,7 +243,7 @@ def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
             places = ", ".join(str(one.path.parent) for one in found)
             complain(f"{name}: several files have this name, in {places}; add the company, or write the full path")
         else:
-            complain(f"{name}: no failed document has this name")
+            complain(f"{name}: no failed document has this name; filedrop retry lists them")
     return chosen
 
 

@@ -69,7 +69,7 @@ FAULTS: dict[str, Form] = {
         "This is a PDF, not an XML file.",
         "Only XML documents can be sent. If your accounting system creates invoices as Factur-X or ZUGFeRD, have it "
         "export the XML itself.",
-        "The file begins as a PDF, whatever its name. filedrop show NAME.pdf says whether there is an invoice in it.",
+        "The file begins as a PDF, whatever its name. filedrop show FILE says whether there is an invoice in it.",
     ),
     "not-xml/pdf-with-invoice": Form(
         "This is a PDF with an invoice in it ({name}).",
