@@ -116,8 +116,8 @@ def in_plain_words(matter: Matter, company: Company, config: Config, reported: C
 
 def _item(item: Item, kind: Kind, language: str) -> Item:
     """An item without what is an administrator's. In another language, the note may have the reason of what failed."""
-    why = item["why"] if kind in _WITH_REASONS else ""
-    if kind == "failed" and language != ENGLISH and why not in ("", WITHOUT_SIDECAR):
+    why = item["why"] if kind in _WITH_REASONS and item["why"] != WITHOUT_SIDECAR else ""
+    if kind == "failed" and language != ENGLISH and why:
         why = translation(why, language) or _IN_NOTE
     known, name = item["known"], item["name"]
     if found := _MESSAGE.fullmatch(known):

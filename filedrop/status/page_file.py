@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from filedrop.errors import JournalError
 from filedrop.files import Directory, Entry, clear_drafts, replace_whole
 from filedrop.files.patience import within
+from filedrop.files.rights import explain
 from filedrop.model.message import UNASSIGNED
 from filedrop.process.guard import Guard
 from filedrop.status import lately
@@ -176,10 +177,11 @@ class _PageFile:
         except FileNotFoundError:  # the company has no folder here
             self.is_there, self._trouble = False, ""
         except OSError as error:
-            if str(error) != self._trouble:
-                self._log.warning("page.not_written", company=self._name, why=str(error))
+            why = explain(error, self.path, to_write=True)
+            if why != self._trouble:
+                self._log.warning("page.not_written", company=self._name, why=why)
             self._since = self._since if self._trouble else time.monotonic()
-            self._trouble = str(error)
+            self._trouble = why
 
     def trouble(self) -> dict[str, str]:
         """The sentence about a page that couldn't be written for long, by its path; empty while it could."""

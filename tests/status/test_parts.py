@@ -9,6 +9,7 @@ import sys
 import threading
 from contextlib import closing
 from datetime import UTC, datetime
+from errno import EISDIR
 from sqlite3 import connect
 from typing import TYPE_CHECKING
 
@@ -133,6 +134,19 @@ def test_a_file_from_beyond_the_calendar(world: World) -> None:
         assert document["file"] == "nobody.xml"
 
 
+@pytest.mark.parametrize("language", ["en", "nb"])
+def test_a_file_without_its_sidecar(make_world: Callable[..., World], language: str) -> None:
+    """The page of a company names it, and leaves the command that knows more to the administrator's page."""
+    world = make_world(more=f"language: {language}")
+    world.drop("nobody.xml", invoice("1", receiver=None))
+    world.run_once()
+    (world.outbound / "failed" / "nobody.xml.json").unlink()
+    write_status(world)
+    assert "filedrop history NAME" in text_of(world.root / "STATUS.html")
+    assert "nobody.xml" in text_of(world.root / "acme" / "STATUS.html")
+    assert "filedrop history" not in text_of(world.root / "acme" / "STATUS.html")
+
+
 def test_a_page_that_was_not_written_for_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """It needs attention, with its path and why, and no longer when it can be written again."""
     world.run_once()
@@ -141,7 +155,7 @@ def test_a_page_that_was_not_written_for_long(world: World, monkeypatch: pytest.
     assert not [line for line in troubles(world) if str(there) in line], "not at once"
     monkeypatch.setattr(page_file, "LATE", 0.0)
     (line,) = (line for line in troubles(world) if str(there) in line)
-    assert line.startswith(f"{there} couldn't be written for 0 minutes, so it shows an older status: ")
+    assert line == f"{there} couldn't be written for 0 minutes, so it shows an older status: {os.strerror(EISDIR)}"
     there.rmdir()
     assert troubles(world) == []
 
