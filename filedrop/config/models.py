@@ -49,6 +49,7 @@ from filedrop.errors import ConfigError
 from filedrop.model.document import same_participant
 from filedrop.model.twins import twin
 from filedrop.texts.languages import ENGLISH, Language
+from filedrop.times import as_duration
 
 _MB = 10**6
 
@@ -121,6 +122,7 @@ class Inbound(Section):
     attachments: Attachments = "leave"
     readable: Readable = "off"
     answers: Answers = "off"
+    answer_after: Duration = timedelta(days=5)
     name: ReceivedName | None = None
 
 
@@ -201,7 +203,8 @@ class Company(Section):
 
     follows: ClassVar = frozenset(
         {"account", "outbound", "inbound", "watch", "language"}
-        | {"validate", "directory", "duplicates", "attachments", "readable", "answers", "received_name", "keep"}
+        | {"validate", "directory", "duplicates", "attachments", "readable", "answers", "answer_after"}
+        | {"received_name", "keep"}
     )
 
     name: Annotated[FolderName, TOLD]
@@ -219,6 +222,7 @@ class Company(Section):
     attachments: Attachments
     readable: Readable
     answers: Answers
+    answer_after: Duration
     received_name: ReceivedName | None = None
     keep: Keep
 
@@ -337,6 +341,7 @@ class Config(Section):
                 "attachments": inbound.attachments,
                 "readable": inbound.readable,
                 "answers": inbound.answers,
+                "answer_after": as_duration(inbound.answer_after),
                 "received_name": inbound.name,
                 "keep": keep,
             }

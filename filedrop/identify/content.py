@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.identify import codelist, participants
-from filedrop.model.document import same_participant, without_scheme
+from filedrop.model.document import BILLING_WITH_RESPONSE, same_participant, without_scheme
 from filedrop.times import calendar_day
 
 if TYPE_CHECKING:
@@ -108,8 +108,15 @@ class Endpoint(NamedTuple):
     written: str
 
 
+class Answered(NamedTuple):
+    """The number of the document that an Invoice Response answers, and the code of its answer."""
+
+    number: str
+    code: str
+
+
 class Facts(NamedTuple):
-    """The places where a syntax states what a document is; paths below the root."""
+    """The places where a syntax states what a document is, and of a response, what it answers; paths below the root."""
 
     customization: str
     process: str
@@ -117,6 +124,8 @@ class Facts(NamedTuple):
     issue_date: str
     type_code: str = ""
     version: str = ""
+    answered: str = ""
+    answer: str = ""
 
 
 _UN_FACTS = Facts(
@@ -132,6 +141,8 @@ _REGISTRY_FACTS = Facts(  # the notices of Peppol pre-award: transactions T011, 
     "",
     "Slot[@name='IssueDateTime']/SlotValue/Value",
 )
+_INVOICE_RESPONSE = ":invoice_response:"  # in its CustomizationID
+_ANSWERED, _ANSWER = (f"DocumentResponse/{path}" for path in ("DocumentReference/ID", "Response/ResponseCode"))
 _SENDER = f"{HEADER}/Sender/Identifier"
 _RECEIVER = f"{HEADER}/Receiver/Identifier"
 _PARTIES = (f"{HEADER}/Sender", f"{HEADER}/Receiver")  # whose text is the Identifier's, or stands in its place
@@ -148,7 +159,7 @@ _BILLED = {"receiver": ("BR-SBDH-1", _CUSTOMER), "sender": ("BR-SBDH-2", _SUPPLI
 _SELF_BILLED = {"receiver": ("BR-SBDH-3", _SUPPLIER), "sender": ("BR-SBDH-4", _CUSTOMER)}
 _ENVELOPE_RULES = {  # by CustomizationID and ProfileID of an Invoice or CreditNote in UBL: rule and place by role
     (_BILLING, "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"): _BILLED,
-    (_BILLING, "urn:peppol:bis:billing_with_response"): _BILLED,
+    (_BILLING, BILLING_WITH_RESPONSE): _BILLED,
     (_SELF_BILLING, "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0"): _SELF_BILLED,
 }
 _ELSEWHERE = ("AN", "AQ", "AS", "AU", "EM")  # OFTP, X.400, AS2, FTP, mail: in the list of EAS codes, but no ICD
@@ -170,6 +181,7 @@ class Content:
     type_code: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    answers: Answered | None = None
 
 
 def is_envelope(name: str) -> bool:
@@ -213,7 +225,7 @@ def content(root: str, values: Sequence[Value]) -> Content:
     first = {value.path: value.text for value in reversed(values)}
     namespace, _, local = root.rpartition(SEPARATOR)
     facts = _facts(namespace, local)
-    customization, process, number, issue_date, type_code, version = (
+    customization, process, number, issue_date, type_code, version, *answered = (
         first.get(f"/{local}/{path}", "") for path in facts
     )
     roles = codelist.roles_of(local, customization, type_code)
@@ -237,7 +249,9 @@ def content(root: str, values: Sequence[Value]) -> Content:
     }
     rules = _ENVELOPE_RULES.get((customization, process), {}) if root in _BILLS else {}
     endpoints = {role: Endpoint(rule, _written(f"/{local}/{place}", values)) for role, (rule, place) in rules.items()}
-    return Content(*_settled(envelope, document), customization, *stated, names, endpoints)
+    is_answer = _INVOICE_RESPONSE in customization and all(answered)
+    answers = Answered(*answered) if is_answer else None
+    return Content(*_settled(envelope, document), customization, *stated, names, endpoints, answers)
 
 
 def _written(path: str, values: Sequence[Value]) -> str:
@@ -350,7 +364,8 @@ def _facts(namespace: str, local: str) -> Facts:
         return _UN_FACTS
     if namespace.startswith(_REGISTRY):
         return _REGISTRY_FACTS
-    return Facts("CustomizationID", "ProfileID", "ID", "IssueDate", f"{local}TypeCode", "UBLVersionID")
+    stated = Facts("CustomizationID", "ProfileID", "ID", "IssueDate", f"{local}TypeCode", "UBLVersionID")
+    return stated._replace(answered=_ANSWERED, answer=_ANSWER) if local == "ApplicationResponse" else stated
 
 
 def _tree(root: str, paths: Iterable[str], namespaces: tuple[str, ...]) -> Place:

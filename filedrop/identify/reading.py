@@ -25,7 +25,7 @@ from filedrop.texts import Text
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from filedrop.identify.content import Endpoint, Found, Missing
+    from filedrop.identify.content import Answered, Endpoint, Found, Missing
     from filedrop.identify.encoding import Form
 
 LONGEST_NAME = 200  # letters of a party's name, which a stranger has written
@@ -44,7 +44,7 @@ class Reading:
     `missing` (the place that was looked at in vain). `xpaths` has what each XPath found, "" for nothing, None where
     that takes too long; it is empty where they couldn't be asked. `warning` says what is doubtful about the encoding.
     The names are those of the parties, as the document writes them; None where it doesn't. `endpoints` are the ids that
-    the network's rules want in the envelope around the document, by role.
+    the network's rules want in the envelope around the document, by role. `answers` is of an Invoice Response.
     """
 
     size: int
@@ -65,6 +65,7 @@ class Reading:
     sender_name: str | None = None
     receiver_name: str | None = None
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
+    answers: Answered | None = None
 
     @property
     def encoding(self) -> str:
@@ -146,6 +147,7 @@ def read(
         sender_name=says.names.get("sender", "")[:LONGEST_NAME] or None,
         receiver_name=says.names.get("receiver", "")[:LONGEST_NAME] or None,
         endpoints=says.endpoints,
+        answers=says.answers,
     )
 
 

@@ -24,7 +24,7 @@ from filedrop.inbound.announcing import ENDING, announced, announcement, kept_ba
 from filedrop.inbound.moved import NOTE, Place, content_of, listed, reason_beside
 from filedrop.journal import InvoiceAnswer
 from filedrop.model.document import new_id
-from filedrop.model.invoice_response import ACCEPTED, QUERIED, TYPE_CODES, can_name, invoice_response
+from filedrop.model.invoice_response import ACCEPTED, PRELIMINARY, TYPE_CODES, can_name, invoice_response
 from filedrop.model.report import FolderReport
 from filedrop.storage import sidecar
 from filedrop.storage.answer_folders import CODES, answer_folder, clear_begun
@@ -348,7 +348,7 @@ def _why_not(row: MessageRow | None, given: Sequence[str]) -> Text | None:
         return Text.of("unanswered/unknown")
     if row.type not in TYPE_CODES:
         return Text.of("unanswered/kind")
-    if given and given != [QUERIED]:
+    if not set(given) <= {*PRELIMINARY}:
         return Text.of("unanswered/before")
     return None if can_name(row.sender) and can_name(row.receiver) else Text.of("unanswered/incomplete")
 

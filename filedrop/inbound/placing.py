@@ -27,6 +27,7 @@ from filedrop.inbound.fetcher import Fetched, unpacked
 from filedrop.inbound.reserving import reserve, reserved, reserved_before, sidecar_of
 from filedrop.inbound.temporary import pieces_of, see_there
 from filedrop.journal import changed
+from filedrop.model.document import expects_answer
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.received_name import DEFAULT
 from filedrop.model.response import Response, is_status
@@ -283,6 +284,7 @@ def _with_facts(context: MessageSource, folder: InboundFolder, whole: Mapping[in
         msg_no: replace(
             fetched.row,
             type=fetched.reading.root_name,
+            due=context.now() if _expects_answer(fetched) else None,
             **{name: getattr(fetched.reading, name) for name in facts},
         )
         for msg_no, fetched in whole.items()
@@ -294,6 +296,12 @@ def _with_facts(context: MessageSource, folder: InboundFolder, whole: Mapping[in
         msg_no: fetched._replace(row=replace(rows[msg_no], repeats=before.get(msg_no)))
         for msg_no, fetched in whole.items()
     }
+
+
+def _expects_answer(fetched: Fetched) -> bool:
+    """Whether the sender expects an answer, by the message's process, or where the list has none, by the document's."""
+    said = fetched.reading.found.get("process_id")
+    return expects_answer(fetched.message.process_id or (said.id if said else None), fetched.reading.root_name)
 
 
 def _pairs(fetched: Fetched, document: str) -> list[tuple[str, str]]:

@@ -138,6 +138,8 @@ def sidecar_of(context: MessageSource, folder: InboundFolder, fetched: Fetched, 
         more["page"] = page_name(name)
     if fetched.row.repeats is not None:
         more["possible_duplicate_of"] = fetched.row.repeats
+    if fetched.row.due is not None:
+        more["answer_expected"] = True
     if folder.company == UNASSIGNED and (company := context.config.company_of_twin(fetched.message.receiver or "")):
         whose = f"receiver {fetched.message.receiver}: this is the other id of {company}"
         more["warnings"] = [f"{whose}; to receive such messages there, add it to companies.{company}.participants"]

@@ -1,4 +1,7 @@
-"""Answers to received documents: each is recorded with its bytes before anything else is done. With their SQL."""
+"""Answers to received documents, each recorded with its bytes before anything else is done; and answers that are owed.
+
+With their SQL.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from filedrop.journal import statements
 from filedrop.journal.engine import Part
 from filedrop.journal.messages import MessageRow, message_of
 from filedrop.journal.rows import document_of
-from filedrop.journal.schema import as_moment
+from filedrop.journal.schema import EXPECTS_ANSWER, IS_ANSWER, IS_TO_BE_ANSWERED, OWES_ANSWER, as_moment, company
+from filedrop.model.document import BILLS
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
@@ -45,6 +49,39 @@ DOCUMENT_BEFORE = f"""
     SELECT {", ".join(statements.COLUMNS)} FROM documents
     WHERE id = (SELECT document FROM answers WHERE {_DOCUMENT} AND nth < :nth ORDER BY nth DESC LIMIT 1)
 """
+
+# A company's own software has answered, by a document that filedrop sends. What came twice conflicts with itself.
+RECORD_SENT = f"""
+    INSERT INTO answers ({", ".join(_COLUMNS[:-1])})
+    SELECT :company, sha256, (
+            SELECT count(*) FROM answers AS given WHERE given.company = :company AND given.sha256 = received.sha256
+        ), :code, :number, :sender, :receiver, :at, :document, :file
+    FROM messages AS received
+    WHERE company = :company AND number = :answered AND type IN {BILLS} AND length(sha256) > 0
+    AND {company("received.sender")} = {company(":receiver")} AND NOT EXISTS (
+        SELECT 1 FROM answers AS given
+        WHERE given.company = :company AND given.sha256 = received.sha256 AND given.document = :document
+    ) ON CONFLICT DO NOTHING
+"""
+_OF_EACH_COMPANY = """
+    SELECT {columns} FROM (
+        SELECT *, row_number() OVER (PARTITION BY company ORDER BY {since} DESC) AS newest FROM {table}
+        WHERE {rows} AND {since} > :after AND {since} <= :until
+    ) AS silent WHERE newest <= 200 ORDER BY {since} DESC
+""".format
+OWING = _OF_EACH_COMPANY(
+    columns=", ".join(statements.MESSAGE_COLUMNS),
+    table="messages",
+    since="due",
+    rows=f"{EXPECTS_ANSWER} AND {OWES_ANSWER}",
+)
+UNANSWERED = _OF_EACH_COMPANY(
+    columns=", ".join((*statements.COLUMNS, "ended")),
+    table="documents",
+    since="ended",
+    rows=f"{IS_TO_BE_ANSWERED} AND NOT EXISTS (SELECT 1 FROM responses"
+    f" WHERE document <> '' AND document = documents.id AND {IS_ANSWER})",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +144,28 @@ class Answering(Part):
         """Write durably that an answer is to be sent."""
         values = asdict(answer) | {"at": as_moment(answer.at)}
         self._write(lambda connection: connection.execute(RECORD, values))
+
+    def record_sent(self, document: Document, answered: str, code: str) -> None:
+        """Write that a document, which the company's own software made, answers what has this number; where it does."""
+        values = {name: getattr(document, name) or "" for name in ("company", "number", "sender", "receiver", "file")}
+        values |= {"document": document.id, "at": as_moment(document.claimed), "answered": answered, "code": code}
+        self._write(lambda connection: connection.execute(RECORD_SENT, values))
+
+    def owing(self, after: datetime, until: datetime) -> list[MessageRow]:
+        """The messages whose senders expect an answer since then, and to which none went out; newest first.
+
+        Of each company the last 200.
+        """
+        rows = self._read(OWING, after=as_moment(after), until=as_moment(until))
+        return list(map(message_of, rows))
+
+    def unanswered(self, after: datetime, until: datetime) -> list[tuple[Document, datetime]]:
+        """The documents delivered since then, each with when, that their receivers were to answer, and haven't.
+
+        Newest first, of each company the last 200.
+        """
+        rows = self._read(UNANSWERED, after=as_moment(after), until=as_moment(until))
+        return [(document_of(row[:-1]), from_seconds(row[-1])) for row in rows]
 
     def owed(self, company: str) -> list[InvoiceAnswer]:
         """A company's answers whose files aren't recorded as placed, in their order."""

@@ -35,7 +35,7 @@ class Sent(NamedTuple):
 
 
 class Received(NamedTuple):
-    """A message that got its file at this moment."""
+    """A message that got its file at this moment. `is_owed_answer`: its sender expects an answer, and has none."""
 
     at: datetime
     company: str
@@ -45,6 +45,7 @@ class Received(NamedTuple):
     sender: str
     sender_name: str | None
     msg_no: int
+    is_owed_answer: bool
 
 
 class Days(NamedTuple):
@@ -70,8 +71,8 @@ class Lately(Part):
         """The messages that were placed last, the latest first."""
         rows = self._read(statements.LAST_RECEIVED, company=company, most=most)
         return [
-            Received(from_seconds(at), whose, from_name(file), type_, number, sender, name, msg_no)
-            for at, whose, file, type_, number, sender, name, msg_no in rows
+            Received(from_seconds(at), whose, from_name(file), type_, number, sender, name, msg_no, bool(is_owed))
+            for at, whose, file, type_, number, sender, name, msg_no, is_owed in rows
         ]
 
     def failed_since(self, company: str, since: datetime) -> list[str]:

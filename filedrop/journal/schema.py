@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from filedrop.model.document import State
-from filedrop.model.response import REJECTED
+from filedrop.model.document import BILLING_WITH_RESPONSE, BILLS, State
+from filedrop.model.response import LEVEL_STATUS, REJECTED
 from filedrop.model.twins import PAIRS
 from filedrop.times import from_seconds
 
@@ -44,6 +44,15 @@ def company(column: str) -> str:
 # The indexes of responses repeat these conditions letter by letter.
 IS_REJECTION = f"code IN {REJECTED}"
 IS_OF_PLATFORM = "code GLOB '[0-9][0-9][0-9]'"  # as `model.response.is_status`
+IS_ANSWER = f"({IS_REJECTION} OR words <> '{LEVEL_STATUS}')"  # access points answer where they reject
+# A received document whose sender expects an answer, and (below) a document of ours that its receiver is to answer.
+EXPECTS_ANSWER = "due IS NOT NULL AND state = 'read'"
+# No answer by the company has gone out. What was dropped for a later answer, or removed since, has no row.
+OWES_ANSWER = """due IS NOT NULL AND repeats IS NULL AND NOT EXISTS (
+    SELECT 1 FROM answers AS given LEFT JOIN documents AS sent ON sent.id = given.document
+    WHERE given.company = messages.company AND given.sha256 = messages.sha256 AND given.content IS NULL
+    AND (sent.id IS NULL OR sent.accepted IS NOT NULL))"""
+IS_TO_BE_ANSWERED = f"state = '{State.DELIVERED}' AND process_id = '{BILLING_WITH_RESPONSE}' AND type IN {BILLS}"
 
 DEFINITIONS = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT)",
@@ -86,6 +95,7 @@ DEFINITIONS = (
     # What happened lately, by company.
     "CREATE INDEX IF NOT EXISTS documents_accepted ON documents (company, accepted) WHERE accepted IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS documents_ended ON documents (company, state, ended) WHERE ended IS NOT NULL",
+    f"CREATE INDEX IF NOT EXISTS documents_to_be_answered ON documents (ended) WHERE {IS_TO_BE_ANSWERED}",
     # Documents restored from sidecars, which are untrusted: they count for their own company only.
     "CREATE TABLE IF NOT EXISTS restored (document TEXT PRIMARY KEY)",
     """
@@ -96,7 +106,9 @@ DEFINITIONS = (
         received TEXT, sender TEXT, receiver TEXT,
         revision INTEGER NOT NULL DEFAULT 1,
         state TEXT NOT NULL, company TEXT NOT NULL, folder BLOB NOT NULL, temporary BLOB NOT NULL, file BLOB NOT NULL,
-        attempts INTEGER NOT NULL, due REAL, why TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        due REAL, -- when it is tried again; of what is placed, since when its sender expects an answer
+        why TEXT NOT NULL,
         placed REAL, -- when it got its name, by our clock
         page INTEGER, -- attempts at its page while that is owed; NULL: none is owed
         sidecar TEXT, -- from `placing` until it is read and no page is owed
@@ -120,6 +132,7 @@ DEFINITIONS = (
     """,
     "CREATE INDEX IF NOT EXISTS messages_content ON messages (company, sha256) WHERE sha256 IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS messages_repeats ON messages (company, placed) WHERE repeats IS NOT NULL",
+    f"CREATE INDEX IF NOT EXISTS messages_expecting ON messages (due) WHERE {EXPECTS_ANSWER}",
     "CREATE INDEX IF NOT EXISTS messages_state ON messages (identity, state)",
     "CREATE INDEX IF NOT EXISTS messages_drafts ON messages (folder) WHERE state IN ('named', 'placing')",
     "CREATE INDEX IF NOT EXISTS messages_pages ON messages (page) WHERE page IS NOT NULL",

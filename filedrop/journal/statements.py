@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from filedrop.journal.schema import IS_OF_PLATFORM, IS_REJECTION, company, participant
+from filedrop.journal.schema import IS_ANSWER, IS_OF_PLATFORM, IS_REJECTION, OWES_ANSWER, company, participant
 from filedrop.model.document import Document, State
-from filedrop.model.response import AMBIGUOUS, KEPT, LEVEL_STATUS, REJECTED, Response
+from filedrop.model.response import AMBIGUOUS, KEPT, REJECTED, Response
 
 # Documents
 
@@ -268,13 +268,13 @@ UNDER_WAY = (
 
 # What happened lately
 
-# With the receiver's last answer. An access point answers for the receiver only where it rejects the document.
+# With the receiver's last answer.
 _ANSWER = f"""coalesce((SELECT code FROM responses WHERE document <> '' AND document = documents.id
-    AND ({IS_REJECTION} OR words <> '{LEVEL_STATUS}') ORDER BY at DESC, msg_no DESC LIMIT 1), '')"""
+    AND {IS_ANSWER} ORDER BY at DESC, msg_no DESC LIMIT 1), '')"""
 LAST_SENT = f"""SELECT accepted, company, file, type, number, receiver, receiver_name, msg_no, state, {_ANSWER}
     FROM documents WHERE company = :company AND accepted IS NOT NULL ORDER BY accepted DESC LIMIT :most"""
 LAST_RECEIVED = (
-    "SELECT placed, company, file, type, number, sender, sender_name, msg_no FROM messages"
+    f"SELECT placed, company, file, type, number, sender, sender_name, msg_no, {OWES_ANSWER} FROM messages"
     " WHERE company = :company AND placed IS NOT NULL AND file <> '' ORDER BY placed DESC LIMIT :most"
 )
 # By name, the last attempt alone: one that was put back and sent by now has not failed.

@@ -26,6 +26,8 @@ A_PERSON_SAYS = ", a person says"  # ends each event that is a person's decision
 NEVER_ARRIVED = "never arrived"
 REPLACED = "replaced by a later answer"
 LET_THROUGH = f"let through{A_PERSON_SAYS}"
+BILLING_WITH_RESPONSE = "urn:peppol:bis:billing_with_response"  # the process of Peppol BIS 66
+BILLS = ("Invoice", "CreditNote")  # the roots of the documents that are answered in it
 _FIRST, _LAST = 100, 400  # events that a history keeps: with thousands, its sidecar could not be read any more
 _SCHEME = re.compile(
     r"(?:iso6523-actorid-upis|busdox-docid-qns|peppol-doctype-wildcard|cenbii-procid-[a-z]+)::"
@@ -95,6 +97,14 @@ def participant_key(participant: str) -> str:
 def local_name(document_id: str | None) -> str:
     """The local name in a document id, such as `Invoice`; "" where it has none."""
     return (document_id or "").partition("##")[0].rpartition("::")[2]
+
+
+def expects_answer(process_id: str | None, document_type: str | None) -> bool:
+    """Whether the sender of a document of this type expects an answer by its receiver.
+
+    A response has the same process (PEPPOL-T111-R008), and expects none.
+    """
+    return without_scheme(process_id or "") == BILLING_WITH_RESPONSE and document_type in BILLS
 
 
 def new_id(now: datetime) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 ACCEPTED, REJECTED, QUERIED = "AP", "RE", "UQ"
+PRELIMINARY = (QUERIED, "AB", "IP")  # another answer may follow
 TYPE_CODES = {"Invoice": "380", "CreditNote": "381", "CrossIndustryInvoice": "380"}  # where the document has none
 """The roots of the documents that can be answered so, each with its usual code (UNCL1001)."""
 _UBL = "urn:oasis:names:specification:ubl:schema:xsd"

@@ -15,7 +15,7 @@ from filedrop.errors import Changed, FiledropError
 from filedrop.journal import Answer, Duplicate
 from filedrop.model.document import Document, Need, State
 from filedrop.outbound.context import Outcome
-from filedrop.outbound.identified import is_identified
+from filedrop.outbound.identified import ANSWER, is_identified
 from filedrop.outbound.mailbox import Returned, Validated
 from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, same_number, send
 from filedrop.outbound.validating import Judgement
@@ -23,6 +23,7 @@ from filedrop.outbound.validating import Judgement
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from filedrop.journal import Journal
     from filedrop.outbound.context import Context
     from filedrop.outbound.health import FolderHealth
     from filedrop.outbound.mailbox import Letter
@@ -235,10 +236,10 @@ class Handover:
                 shared.rules.duplicates,
                 warning=same_number,
             )
-            failed: list[Document] = []
-            errors: list[FiledropError] = []
+            failed, errors = list[Document](), list[FiledropError]()
             for post, row in zip(posts, begun, strict=True):
                 if isinstance(row, Document):
+                    _note_answer(shared.journal, row, post)
                     kept.remove(post)
                     self._hand_over(row, post)
                 elif isinstance(row, Duplicate):
@@ -313,6 +314,13 @@ class Handover:
             log_doubt(self._shared, after)  # its message number is another document's
         self._shared.window.release(document.id)
         self._put(Returned(after, opened, is_recorded=after is recorded))
+
+
+def _note_answer(journal: Journal, document: Document, claimed: Claimed) -> None:
+    """Record what a document answers that is a response by the company's own software. Raises JournalError."""
+    reading = claimed.opened.reading if claimed.opened else None
+    if reading and reading.answers and ANSWER not in document.sources.values():  # filedrop's own is recorded
+        journal.answers.record_sent(document, *reading.answers)
 
 
 def _close(claimed: Iterable[Claimed]) -> None:

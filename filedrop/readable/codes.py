@@ -23,6 +23,9 @@ LISTS = {
         "393": "Factored invoice",
         "396": "Factored credit note",
     },
+    "process": {
+        "urn:peppol:bis:billing_with_response": "Billing with response",
+    },
     "tax_category": {
         "S": "Standard rate",
         "Z": "Zero rated",

@@ -141,6 +141,7 @@ LABELS = {
     "CrossDomainAcknowledgementAndResponse": "Invoice status",
     "is_test": "This is a test document.",
     "is_copy": "This is a copy.",
+    "answer_expected": "The sender expects an answer.",
     "test": "Test",
     "copy": "Copy",
     "yes": "Yes",

@@ -23,6 +23,8 @@
       <xsl:call-template name="headline"/>
       <notices>
         <xsl:if test="cbc:CopyIndicator[normalize-space() = 'true' or normalize-space() = '1']"><p key="is_copy"/></xsl:if>
+        <xsl:if test="(local-name() = 'Invoice' or local-name() = 'CreditNote')
+            and normalize-space(cbc:ProfileID) = 'urn:peppol:bis:billing_with_response'"><p key="answer_expected"/></xsl:if>
       </notices>
       <head>
         <fact key="payable" strong="yes">
@@ -48,7 +50,7 @@
       <xsl:call-template name="attachments"/>
       <section key="format">
         <fact key="specification"><xsl:copy-of select="cbc:CustomizationID"/></fact>
-        <fact key="process"><xsl:copy-of select="cbc:ProfileID | cbc:ProfileExecutionID"/></fact>
+        <fact key="process" list="process"><xsl:copy-of select="cbc:ProfileID | cbc:ProfileExecutionID"/></fact>
         <fact key="version"><xsl:copy-of select="cbc:UBLVersionID"/></fact>
         <fact key="uuid"><xsl:copy-of select="cbc:UUID"/></fact>
       </section>

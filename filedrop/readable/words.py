@@ -36,11 +36,11 @@ class Words(NamedTuple):
         return self.words["labelled"].format(label=label, text=text)
 
     def code(self, list_name: str, code: str) -> str:
-        """What a code means, and the code itself, which is what the document says."""
+        """What a code means, and the code itself, which is what the document says; of a process, what it means."""
         if list_name == "allowance":
             return self.words.get(_BOOLEANS.get(code, code.lower()), code)
         word = self.lists.get(list_name, {}).get(code)
-        return f"{word} ({code})" if word else code
+        return f"{word} ({code})" if word and list_name != "process" else word or code
 
     def unit(self, code: str) -> str:
         """A unit of measure (UN/ECE Recommendation 20)."""

@@ -6,6 +6,7 @@ folders       what lies in each folder; it only looks
 reasons       why a count isn't 0, what is to be done, and the documents and messages that it is made of
 rejections    what receivers and French platforms have rejected
 repeated      received documents that may be duplicates
+silence       answers that are owed for too long
 strays        files that nobody will send, also in folders that have no company any more
 matters       what needs attention
 starting      the command that starts filedrop where it doesn't run

@@ -42,6 +42,8 @@ _ADVICE: dict[Kind, str] = {
     "repeated": marked(
         "compare each with the earlier one before you book or pay it. If you move it, it is no longer reported"
     ),
+    "owed": marked("answer each sender, for example by an Invoice Response"),
+    "unanswered": marked("ask each receiver what became of the document"),
     "stray": marked(
         "only XML documents with names like {names} are sent. If one of these is such a document, rename it, or "
         "move it into outbound/. Otherwise, move it away"
@@ -57,6 +59,8 @@ _TITLES: dict[Kind, tuple[str, str]] = {
     "failed": plural("{number} failed", "{number} failed"),
     "rejected": plural("{number} rejected by the receiver", "{number} rejected by the receiver"),
     "repeated": plural("{number} received that may be a duplicate", "{number} received that may be duplicates"),
+    "owed": plural("{number} received to be answered", "{number} received to be answered"),
+    "unanswered": plural("{number} not answered by the receiver", "{number} not answered by the receiver"),
     "stray": plural("{number} file that will never be sent", "{number} files that will never be sent"),
     "late": plural("{number} waiting for longer than {time}", "{number} waiting for longer than {time}"),
     "overdue": plural("{number} overdue", "{number} overdue"),
@@ -68,7 +72,8 @@ _SHORT_TITLES: dict[Kind, str] = {
     "journal": marked("filedrop can't record what it sends, so it sends nothing"),
     "account": marked("filedrop can't log in to the access point"),
 }
-_WITH_REASONS = ("failed", "rejected", "repeated", "stray")  # kinds whose items have reasons for these people
+# Kinds whose items have reasons for these people.
+_WITH_REASONS = ("failed", "rejected", "repeated", "owed", "unanswered", "stray")
 _IN_NOTE = marked("its note says what is wrong.")
 _MESSAGE, _STUCK = re.compile(r"\(message (\d+)\)"), re.compile(r"message (\d+) from (.*)")
 

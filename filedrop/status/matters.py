@@ -41,7 +41,7 @@ _CONDITIONS = {  # of an account: what is said of it, and of the whole
     "unknown": ("no answer from the access point yet", marked("The access point hasn't answered yet.")),
 }
 _KINDS: tuple[Kind, ...] = get_args(Kind)
-_BY_THE_JOURNAL: tuple[Kind, ...] = ("rejected", "repeated", "doubt", "decide", "late", "overdue", "stuck")
+_BY_THE_JOURNAL: tuple[Kind, ...] = (*LATELY, "doubt", "decide", "late", "overdue", "stuck")
 _DOUBT = (
     "filedrop keeps looking for them while their folder is available. To end it yourself, run: filedrop resolve ID "
     "--sent MSG_NO, or: filedrop resolve ID --send-again"
@@ -49,7 +49,7 @@ _DOUBT = (
 _LATE = "filedrop tries again by itself. Resolve the cause in each line, or ask the operator of the access point"
 _NOUNS: dict[Kind, tuple[str, str]] = {
     **dict.fromkeys(
-        ("decide", "failed", "rejected", "repeated", "late", "overdue", "doubt"),
+        ("decide", "failed", *LATELY, "late", "overdue", "doubt"),
         plural("{number} document", "{number} documents"),
     ),
     **dict.fromkeys(("alert", "trouble"), plural("{number} problem", "{number} problems")),
@@ -110,7 +110,7 @@ def find(
 ) -> list[Matter]:
     """What needs attention now. `of_companies`: what `of_company` has found, by company.
 
-    `lately`: what was rejected, or repeated, lately, each with its company, "" for none of the configuration's.
+    `lately`: what was rejected, repeated or not answered, each with its company, "" for none of the configuration's.
     `for_nobody`: by account, what is stuck of the messages for none of the companies. `removed`: folders with files
     that have no company any more. `start`: the command that starts filedrop, where it isn't running.
     """

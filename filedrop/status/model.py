@@ -72,6 +72,8 @@ Kind = Literal[
     "failed",
     "rejected",
     "repeated",
+    "owed",
+    "unanswered",
     "stray",
     "late",
     "overdue",

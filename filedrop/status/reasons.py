@@ -36,8 +36,13 @@ LATELY: dict[Kind, tuple[str, str]] = {
         "received that may be a duplicate",
         "compare each with the earlier one before you book or pay it. If you move it, it is no longer reported",
     ),
+    "owed": (
+        "received to be answered",
+        "send each sender an Invoice Response, for example by moving (filedrop manual documents)",
+    ),
+    "unanswered": ("sent that the receiver hasn't answered", "ask each receiver what became of the document"),
 }
-"""What is shown of the last days: what it is, and what to do."""
+"""What the journal knows of the last days or months: what it is, and what to do."""
 
 
 class Left(NamedTuple):

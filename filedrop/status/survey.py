@@ -31,12 +31,14 @@ from filedrop.status.model import (
     Counts,
     FolderStatus,
     Item,
+    Kind,
     Matter,
     Status,
 )
 from filedrop.status.reasons import Left, dropped, failed, fetched, in_sending, known, reasons, stuck_messages
 from filedrop.status.rejections import rejected_since
 from filedrop.status.repeated import Repeated, repeated_since
+from filedrop.status.silence import silences
 from filedrop.status.starting import start_command
 from filedrop.status.strays import CompanyStrays, RemovedFolders, strays_by_company
 from filedrop.storage.former import left_behind, left_in_folders, served_folders
@@ -250,9 +252,11 @@ class Survey:
         in_doubt = any(company["doubt"] for company in status["companies"].values())
         doubts = journal.documents.in_state(State.DOUBT) if journal and in_doubt else []
         rejected: list[tuple[str, Item]] = []
+        silent: dict[Kind, list[tuple[str, Item]]] = {"owed": [], "unanswered": []}
         if journal:
             what = "what receivers rejected lately"
             rejected = guard.make(what, lambda: list(rejected_since(journal, config, served, since)), [])
+            silent = guard.make("which answers are missing", partial(silences, journal, config, served, now), silent)
         duplicates = [(document.company.name, item) for document in repeated if (item := document.item(self.snapshots))]
         of_companies = {
             name: guard.make(
@@ -268,7 +272,7 @@ class Survey:
         status["matters"] = matters.find(
             status,
             of_companies,
-            {"rejected": rejected, "repeated": duplicates},
+            {"rejected": rejected, "repeated": duplicates, **silent},
             config,
             now,
             for_nobody=for_nobody,

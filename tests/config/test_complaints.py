@@ -29,7 +29,7 @@ APPENDED = {
     "inbound: {max_size: 0MB}": "9: inbound.max_size: too small; write a larger one",
     "inbound:\n  polll: 1m": '10: inbound.polll: unknown key; did you mean "poll"?',
     "inbound:\n  colour: red": "10: inbound.colour: unknown key; the keys here are poll, min_free, max_size, attachments, "
-    "readable, answers, name",
+    "readable, answers, answer_after, name",
     "inbound: {name: '{invoice}'}": (
         '9: inbound.name: "{invoice}" is not a placeholder; write one of {date}, {number}, {msg_no}, {type}, {sender}, '
         "{sender_name}"
