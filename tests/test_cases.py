@@ -24,7 +24,7 @@ from support.matrix import quick
 from support.pdfs import enveloped
 from support.responses import tie_responses
 from support.rules import published, published_rules
-from support.stepping import Life
+from support.stepping import RULES, Life
 
 from filedrop.config import parse
 from filedrop.identify import identify, read
@@ -301,7 +301,7 @@ def test_pdf_in_an_envelope(make_world: Callable[..., World]) -> None:
 
 def test_pdf_in_outbound(make_world: Callable[..., World], clock: Clock) -> None:
     """A PDF is reported as a PDF, and what to do is to export the XML; also renamed, and shown."""
-    world = make_world(clock=clock.true)
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
     content = (case("pdf-in-outbound-poor-reason") / "facturx.pdf").read_bytes()
     world.put(world.outbound / "facturx.pdf", content)
     world.put(world.outbound / "facturx.xml", content)

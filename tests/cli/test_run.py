@@ -45,18 +45,18 @@ def test_once(process: Filedrop, world: World) -> None:
     assert json.loads((world.root / "status.json").read_text())["running"] is False
 
 
-def test_once_with_a_failure(process: Filedrop, world: World) -> None:
+def test_once_with_a_failure(filedrop: Filedrop, world: World) -> None:
     """`run --once` is status 1 when something failed in this run, and says what and why."""
     world.drop("nobody.xml", invoice("1", receiver=None))
-    done = process("run", "--once")
+    done = filedrop("run", "--once")
     assert done.returncode == 1
     assert "acme: nobody.xml: failed: The receiver's PEPPOL address (ParticipantID) is missing" in done.stdout
 
 
-def test_once_beside_what_is_not_finished(process: Filedrop, world: World) -> None:
+def test_once_beside_what_is_not_finished(filedrop: Filedrop, world: World) -> None:
     """A file that `run --once` left, because it isn't whole, is named with the reason, and the status is 1."""
     world.drop("half.xml", invoice("1")[:500])
-    done = process("run", "--once")
+    done = filedrop("run", "--once")
     assert done.returncode == 1
     assert re.search(r"^acme: waiting: half.xml: Line \d+, column \d+: ", done.stdout, re.MULTILINE)
     assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 left"
@@ -68,7 +68,7 @@ def test_once_beside_what_shall_wait(make_world: Callable[..., World], keys: dic
     world = make_world(outbound=keys)
     world.drop("invoice.xml", invoice("1"))
     (world.outbound / beside).touch()
-    done = world.process("run", "--once")
+    done = world.filedrop("run", "--once")
     assert done.returncode == 0
     (why,) = [line for line in done.stdout.splitlines() if "invoice.xml" in line or "HOLD" in line]
     assert "it waits for invoice.xml.ready" in why or "filedrop sends nothing from there until you delete it" in why
@@ -81,7 +81,7 @@ def test_once_beside_a_doubt(make_world: Callable[..., World]) -> None:
     world.front.next("POST /outbox", cut_after)
     world.front.always("GET /messages/1/", instead(200, "<Invoice", ("Content-Type", "application/xml")))
     world.drop("invoice.xml", invoice("1"))
-    done = world.process("run", "--once")
+    done = world.filedrop("run", "--once")
     assert done.returncode == 1
     assert "acme: invoice.xml: in doubt: " in done.stdout
     assert "acme: 1 doubt: filedrop doesn't know yet whether the access point received them" in done.stdout
@@ -95,53 +95,53 @@ def test_once_beside_a_doubt_that_is_not_looked_for(make_world: Callable[..., Wo
     world.front.next("POST /outbox", cut_after)
     world.front.always(exactly("GET", "/messages"), instead(answer))
     world.drop("invoice.xml", invoice("1"))
-    done = world.process("run", "--once")
+    done = world.filedrop("run", "--once")
     assert done.returncode == 1
     assert "acme: 1 doubt: filedrop doesn't know yet whether the access point received them" in done.stdout
 
 
-def test_once_with_a_warning(process: Filedrop, world: World) -> None:
+def test_once_with_a_warning(filedrop: Filedrop, world: World) -> None:
     """What the directory says against a document that is sent all the same is said, and is no failure."""
     world.drop("strange.xml", invoice("1", receiver="0192:123456785"))
-    done = process("run", "--once")
+    done = filedrop("run", "--once")
     assert done.returncode == 0
     assert "acme: strange.xml: warning: The receiver 0192:123456785 is not in" in done.stdout
 
 
-def test_once_refused(process: Filedrop, world: World) -> None:
+def test_once_refused(filedrop: Filedrop, world: World) -> None:
     """A refused login is status 3, also when something failed, and nothing that waits has failed by it."""
     world.drop("nobody.xml", invoice("1", receiver=None))
     world.drop("fine.xml", invoice("2"))
     world.password_file.write_text("wrong")
-    done = process("run", "--once")
+    done = filedrop("run", "--once")
     assert done.returncode == 3
     assert world.places() == {"nobody.xml": "failed", "fine.xml": "sending"}
 
 
 @pytest.mark.slow
-def test_once_beside_what_is_stuck(process: Filedrop, world: World) -> None:
+def test_once_beside_what_is_stuck(filedrop: Filedrop, world: World) -> None:
     """`run --once` is status 1 while a message is stuck, also one that an earlier run has tried, and says why."""
     world.receive(b"no XML at all")
     for _ in range(2):
-        done = process("run", "--once")
+        done = filedrop("run", "--once")
         assert done.returncode == 1
         assert "acme: message 1 can't be received: " in done.stdout
         assert done.stdout.splitlines()[-1] == "0 sent, 0 failed, 0 received, 1 stuck"
 
 
 @pytest.mark.parametrize("answer", quick([403, 404, 500]))
-def test_once_beside_an_inbox_that_is_refused(process: Filedrop, world: World, answer: int) -> None:
+def test_once_beside_an_inbox_that_is_refused(filedrop: Filedrop, world: World, answer: int) -> None:
     """`run --once` ends where only the inbox can't be listed, as of a login that may send and not receive: status 1."""
     world.front.always("GET /inbox", instead(answer))
     world.drop("invoice.xml", invoice("1"))
-    done = process("run", "--once")
+    done = filedrop("run", "--once")
     assert done.returncode == 1
     assert "acme: invoice.xml: accepted as message" in done.stdout
     assert re.search(rf"^main: the inbox can't be listed: .*\b{answer}\b", done.stdout, re.MULTILINE)
 
 
 @pytest.mark.slow
-def test_once_beside_a_journal_that_takes_no_more(process: Filedrop, world: World) -> None:
+def test_once_beside_a_journal_that_takes_no_more(filedrop: Filedrop, world: World) -> None:
     """`run --once` is status 1 where the journal can't be written any more, and what it did is not done again."""
     world.drop("invoice.xml", invoice("1"))
     world.run_once()
@@ -150,7 +150,7 @@ def test_once_beside_a_journal_that_takes_no_more(process: Filedrop, world: Worl
         journal.execute(
             "CREATE TRIGGER worn BEFORE UPDATE ON documents BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END"
         )
-        done = process("run", "--once")
+        done = filedrop("run", "--once")
         journal.execute("DROP TRIGGER worn")
     assert done.returncode == 1
     assert "journal.sqlite can't be used: disk I/O error" in done.stdout

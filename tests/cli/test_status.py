@@ -198,7 +198,7 @@ def test_an_account_that_is_not_away(world: World, happens: str, verdict: str, t
     else:
         world.front.always("GET /", instead(404))
     world.drop("invoice.xml", invoice("1"))
-    assert world.process("run", "--once").returncode == 3
+    assert world.filedrop("run", "--once").returncode == 3
     told = daemon_file.read(world.state)
     now = datetime.now().astimezone()
     status = Survey(world.configuration(), None).take(told, running=True, now=now)
@@ -316,10 +316,10 @@ def test_every_count_has_its_reason(filedrop: Filedrop, make_world: Callable[...
     assert "continues with them" in stopped["reasons"]["sending"]
 
 
-def test_a_file_that_is_not_finished(filedrop: Filedrop, process: Filedrop, world: World) -> None:
+def test_a_file_that_is_not_finished(filedrop: Filedrop, world: World) -> None:
     """What isn't ready is named, with what is missing and when it fails; gone, it isn't named any more."""
     world.drop("half.xml", invoice("1")[:500])
-    process("run", "--once")
+    filedrop("run", "--once")
     acme, lines = asked(filedrop, world)
     (document,) = acme["documents"]
     assert (document["state"], document["path"]) == ("waiting", str(world.outbound / "half.xml"))
@@ -389,11 +389,11 @@ def test_what_the_access_point_has_too_often(filedrop: Filedrop, make_world: Cal
     assert "105 and 5 more; inform" in line
 
 
-def test_a_wrong_password(filedrop: Filedrop, process: Filedrop, world: World) -> None:
+def test_a_wrong_password(filedrop: Filedrop, world: World) -> None:
     """With a wrong password status says that the login is refused, where it stands, and that the document waits."""
     world.drop("invoice.xml", invoice("1"))
     world.password_file.write_text("wrong")
-    process("run", "--once")
+    filedrop("run", "--once")
     status = json.loads(filedrop("status", "--json").stdout)
     account = status["accounts"]["main"]
     assert (account["reachable"], account["login"]) == (True, "refused")
@@ -403,10 +403,10 @@ def test_a_wrong_password(filedrop: Filedrop, process: Filedrop, world: World) -
     assert f"refused the login (401); check {where}" in account["why"]
 
 
-def test_an_outage(filedrop: Filedrop, process: Filedrop, world: World) -> None:
+def test_an_outage(filedrop: Filedrop, world: World) -> None:
     """While the access point is away, `run --once` is status 3 and says why, and so does status."""
     world.front.close()
-    done = process("run", "--once")
+    done = filedrop("run", "--once")
     assert done.returncode == 3
     assert "main: cannot reach" in done.stdout
     assert "Traceback" not in done.stderr
@@ -549,10 +549,10 @@ def closed(state: Path) -> Iterator[None]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no modes")
-def test_as_another_user(filedrop: Filedrop, process: Filedrop, world: World) -> None:
+def test_as_another_user(filedrop: Filedrop, world: World) -> None:
     """Who may not read the state sees what the daemon wrote to the share."""
     world.drop("invoice.xml", invoice("1", receiver=None))
-    process("run", "--once")
+    filedrop("run", "--once")
     with closed(world.state):
         shown, line, done = (filedrop("status", *option) for option in ((), ("--check",), ("--json",)))
     assert "1 document needs attention." in shown.stdout
@@ -565,9 +565,9 @@ def test_as_another_user(filedrop: Filedrop, process: Filedrop, world: World) ->
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no modes")
-def test_daemon_file(process: Filedrop, world: World) -> None:
+def test_daemon_file(filedrop: Filedrop, world: World) -> None:
     """What only the daemon knows is for its own user alone, and is read as it was written."""
-    process("run", "--once")
+    filedrop("run", "--once")
     file = world.state / daemon_file.NAME
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     stray: StrayStatus = {"file": "a.pdf", "path": "/a.pdf", "why": "no document", "since": ""}

@@ -30,7 +30,7 @@ def test_a_wrong_password(make_world: Callable[..., World]) -> None:
         world.drop(f"invoice-{number}.xml", invoice(f"out {number}"))
         world.receive(invoice(f"in {number}"))
     world.password_file.write_text("wrong")
-    assert world.process("run", "--once").returncode == 3
+    assert world.filedrop("run", "--once").returncode == 3
     assert 1 <= len(world.front.requests) <= 5
     account = json.loads(world.filedrop("status", "--json").stdout)["accounts"]["main"]
     assert (account["reachable"], account["login"]) == (True, "refused")
@@ -52,7 +52,7 @@ def test_a_fresh_file_and_a_wrong_password(make_world: Callable[..., World]) -> 
     world = make_world(outbound={"settle": "3s"})
     world.password_file.write_text("wrong")
     world.drop("nobody.xml", invoice("1", receiver=None))
-    assert world.process("run", "--once").returncode == 3
+    assert world.filedrop("run", "--once").returncode == 3
     assert world.error("nobody.xml") == "no-receiver"
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 import subprocess
+import sys
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,15 +16,38 @@ from click.testing import CliRunner
 from filedrop.cli import filedrop as group
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from support.world import World
+
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
 
 
 def run_here(*words: str) -> subprocess.CompletedProcess[str]:
     """Run `filedrop WORDS` to its end. Whatever isn't told as a sentence is raised."""
-    done = CliRunner(env={"FILEDROP_CONFIG": None}).invoke(group, list(words))
+    with _given_back():
+        done = CliRunner(env={"FILEDROP_CONFIG": None}).invoke(group, list(words))
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
+
+
+@contextmanager
+def _given_back() -> Iterator[None]:
+    """What `run` takes over in its process is as before: signals, the log of libraries, and errors nobody caught."""
+    root = logging.getLogger()
+    signals = {number: signal.getsignal(number) for number in SIGNALS}
+    hooks, handlers = (sys.excepthook, sys.unraisablehook, threading.excepthook), root.handlers
+    try:
+        yield
+    finally:
+        sys.excepthook, sys.unraisablehook, threading.excepthook = hooks
+        if root.handlers is not handlers:
+            root.handlers = handlers
+            logging.captureWarnings(capture=False)
+        for number, handler in signals.items():
+            if signal.getsignal(number) is not handler:
+                signal.signal(number, handler)
 
 
 @dataclass(frozen=True)

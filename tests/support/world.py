@@ -301,7 +301,7 @@ inbound:{keys["inbound"]}
             assert daemon.wait(seconds) == 0
 
     def filedrop(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, in this process: not `run`, which takes over signals, log and excepthook."""
+        """Run a command to its end, in this process."""
         return run_here("--config", str(self.config_file()), *arguments)
 
     def process(self, *arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
