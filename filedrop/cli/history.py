@@ -140,10 +140,12 @@ def _of_message(journal: Journal, row: MessageRow) -> dict[str, Any]:
 def _of_answer(answer: GivenAnswer) -> dict[str, Any]:
     """An answer to a received document: its code, when it was decided on, and what became of it."""
     document = answer.document
+    is_replaced = document.is_replaced if document else answer.is_placed
+    state = document.state.value if document else "waiting"
     return {
         "at": stated(answer.at),
         "code": answer.code,
-        "state": document.state.value if document else "replaced" if answer.is_placed else "waiting",
+        "state": "replaced" if is_replaced else state,
         "file": document.file if document else None,
         "msg_no": document.msg_no if document else None,
         "accepted": stated(document.accepted) if document else None,

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from filedrop.files import Entry
     from filedrop.journal import GivenAnswer
-    from filedrop.model.document import Document
 
 ENDING = ".answer.txt"
 _STEPS = {"sending": "sent", "delivered": "delivered", REPLACED: "replaced", "taken": "taken"}
@@ -59,13 +58,9 @@ def announcement(answer: GivenAnswer, language: str) -> Announcement:
         case State.FAILED:
             return _note(_FAILED, language, is_final=True, file=document.file)
         case State.TAKEN:
-            return _note(_REPLACED if _is_replaced(document) else _TAKEN, language, is_final=True, file=document.file)
+            return _note(_REPLACED if document.is_replaced else _TAKEN, language, is_final=True, file=document.file)
         case _:
             return _note(_GOES, language)
-
-
-def _is_replaced(document: Document) -> bool:
-    return any(event.event == REPLACED for event in document.history)
 
 
 def _note(text: str, language: str, *, is_final: bool = False, **values: str) -> Announcement:

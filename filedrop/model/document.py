@@ -249,6 +249,11 @@ class Document:
         """When it was last put in doubt; None where it never was."""
         return next((event.at for event in reversed(self.history) if event.event == "in doubt"), None)
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether it is an answer that a later answer has replaced."""
+        return any(event.event == REPLACED for event in self.history)
+
     def why_without(self, need: Need) -> str:
         """Why the document waits for this; "" where it doesn't."""
         return self.needs_why if self.needs is need else ""

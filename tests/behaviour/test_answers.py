@@ -433,6 +433,8 @@ def test_an_answer_before_the_former_has_left(world: World, life: Life, fault: F
     assert not list((world.outbound / "sending").iterdir())
     assert not list((world.outbound / "failed").iterdir())
     assert "replaced by a later answer" in world.filedrop("history", "queried-1001.xml").stdout
+    (answered,) = (world.inbound / "accepted").glob("*.xml")
+    assert "answered with UQ: replaced, " in world.filedrop("history", answered.name).stdout
 
 
 def test_an_answer_before_the_former_is_placed(world: World, life: Life) -> None:
