@@ -220,7 +220,7 @@ def test_no_room_for_them(make_world: Callable[..., World], tmp_path: Path) -> N
         disk.use_up_names()
         next(disk.path.glob("filler-*")).unlink()
         number = world.receive(with_attachments(invoice(), ("a.pdf", "application/pdf", PDF)))
-        assert world.process("run", "--once").returncode == 1
+        assert world.filedrop("run", "--once").returncode == 1
         assert [message.msg_no for message in world.sandbox.store.inbox("acme")] == [number]
         assert not list(world.inbound.glob(".*.tmp"))
         disk.make_room()

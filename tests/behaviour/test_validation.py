@@ -253,7 +253,7 @@ def test_status_says_why_it_waits(make_world: Callable[..., World], tmp_path: Pa
     """`run --once` doesn't wait for a validator that is missing, and `status` names document and reason."""
     world = by_program(make_world, tmp_path, "sys.exit(7)")
     world.drop("invoice.xml", invoice())
-    done = world.process("run", "--once")
+    done = world.filedrop("run", "--once")
     assert done.returncode == 1
     assert "could not be validated" in done.stdout
     told = status(world)

@@ -116,7 +116,7 @@ def test_run_once_with_a_document_that_is_refused(world: World) -> None:
     world.front.always(of("bad.xml"), instead(404))
     world.drop("bad.xml", invoice("bad.xml"))
     world.drop("good.xml", invoice("good.xml"))
-    done = world.process("run", "--once")
+    done = world.filedrop("run", "--once")
     assert done.returncode == 1, done.stderr
     assert world.accepted() == {"good.xml": 1}
     assert world.places()["bad.xml"] == "sending"

@@ -267,7 +267,7 @@ def test_a_name_in_the_log(world: World, form: str) -> None:
     text = world.config_text() + f"log: {{format: {form}}}\n"
     world.config_text = lambda: text  # type: ignore[method-assign] # of this world
     world.drop(f"{ESCAPES}.xml", invoice("1", receiver=None))
-    done = world.process("run", "--once")
+    done = world.filedrop("run", "--once")
     said = done.stdout + done.stderr
     assert "red" in said
     for word in ("\x1b[31mred", "\x1b[2J", "\x07", "\u202e", "\u200b", "\r"):

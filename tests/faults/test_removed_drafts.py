@@ -110,10 +110,10 @@ def test_the_sidecar_does_not_fit(make_world: Callable[..., World], tmp_path: Pa
         number = world.receive(invoice("1"))
         disk.use_up_names()
         next(disk.path.glob("filler-*")).unlink()
-        assert world.process("run", "--once").returncode == 1
+        assert world.filedrop("run", "--once").returncode == 1
         (draft,) = drafts(world)
         draft.unlink()
-        assert world.process("run", "--once").returncode == 1
+        assert world.filedrop("run", "--once").returncode == 1
         assert [message.msg_no for message in world.sandbox.store.inbox("acme")] == [number]
         disk.make_room()
         world.settle()

@@ -85,7 +85,7 @@ def test_strays_everywhere(world: World, clock: Clock) -> None:
 
 def test_strays_in_the_command(world: World) -> None:
     """The command and the page show what the daemon has found, also when it has stopped, as long as it is there."""
-    world.process("run", "--once")
+    world.filedrop("run", "--once")
     path = world.outbound / "scan.pdf"
     world.put(path, b"%PDF")
     since = "2026-11-25T12:00:00+00:00"
