@@ -45,7 +45,8 @@ def test_values_of_real_documents(sample: Sample) -> None:
         found[etree.QName(root).localname].append(root)
     for name in NAMES:
         stated = missing = 0
-        for document in sample(found[name], 20):
+        few = len(found[name]) < 100  # of which those with most missing weigh too much in a sample
+        for document in found[name] if few else sample(found[name], 20):
             stated += len(list(pages.values(document)))
             missing += len(pages.left_out(document, shown(document)))
         assert 100 - 100 * missing / stated >= SHARE, name
