@@ -71,7 +71,8 @@ class InboundDelivery:
     @property
     def report(self) -> FolderReport:
         """What is known of the folder now."""
-        return FolderReport(self.folder.path, self.folder.company, trouble=self.trouble, warning=self.refused)
+        folder, found = self.folder, str(self.folder.abilities)
+        return FolderReport(folder.path, folder.company, trouble=self.trouble, warning=self.refused, file_system=found)
 
     def put(self, letter: Letter) -> None:
         """Leave a letter for the next step."""
@@ -260,8 +261,7 @@ class InboundDelivery:
                 fetched = fetch(arrival.context, self.folder, unread.message, unread.row, self._leftovers)
         except (AccessPointError, NotTaken, DocumentError, OSError) as failure:
             error = failure
-            if isinstance(failure, TimeoutError):
-                self._is_silent = True
+            self._is_silent |= isinstance(failure, TimeoutError)
         finally:
             if fetched is None:
                 arrival.ended(arrival.unread, error)

@@ -43,7 +43,8 @@ class FolderReport:
     """What the worker in a folder knows of it.
 
     `trouble`: why the folder is unavailable, `warning`: what else is wrong with it, `refused`: of that, why files can't
-    be moved or written there; each a sentence, "" where nothing is wrong. `is_hung`: a step has not ended for too long.
+    be moved or written there; each a sentence, "" where nothing is wrong. `file_system`: what can be done there, in
+    words. `is_hung`: a step has not ended for too long.
 
     The rest is of outbound folders. `id` is "" before the folder was first seen. `waiting`: the newest dropped files
     that weren't ready, at most LISTED, of `unready` altogether; `has_faults`: one of them can't be read. `unclaimed`:
@@ -56,6 +57,7 @@ class FolderReport:
     trouble: str = ""
     warning: str = ""
     refused: str = ""
+    file_system: str = ""
     is_hung: bool = False
     id: str = ""
     is_held: bool = False

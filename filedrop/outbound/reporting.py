@@ -55,6 +55,7 @@ class Reporter:
             trouble=health.trouble,
             warning=health.warning,
             refused=health.refused,
+            file_system=str(desk.folder.abilities),
             id=desk.folder.id,
             is_held=bool(desk.folder.known_hold),
             waiting=waiting,

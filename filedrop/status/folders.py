@@ -60,8 +60,8 @@ class FolderSnapshot:
     the newest first; `there` are those of the asked-for files that lie in it. `trouble` is the sentence that says why
     the folder is unavailable, "" while it isn't; `warning` one that says what else is wrong with it, `refused` one that
     says why files can't be moved or written there. `disk` is the number of its file system, `free` are the bytes free
-    there; None where they aren't known. `file_system`: what can be done there, in words. `oldest` says, in seconds
-    since 1970, since when the oldest of `failed` and, if that was asked for, of `inbound` has lain there.
+    there; None where they aren't known. `oldest` says, in seconds since 1970, since when the oldest of `failed` and, if
+    that was asked for, of `inbound` has lain there.
     """
 
     trouble: str = ""
@@ -74,7 +74,6 @@ class FolderSnapshot:
     oldest: dict[str, float] = field(default_factory=dict)
     disk: int | None = None
     free: int | None = None
-    file_system: str = ""
 
 
 class FolderSurvey:
@@ -157,7 +156,6 @@ class FolderSurvey:
             snapshot.refused = shortage(folder.path)
             snapshot.warning = outdated(folder, journal) or snapshot.refused
             snapshot.disk, snapshot.free = folder.at().identity[0], free_space(folder.path)
-            snapshot.file_system = str(folder.abilities)
         return snapshot
 
 

@@ -94,6 +94,7 @@ class DaemonPart:
     """The daemon's part of a status: what nobody else knows, `heard` then.
 
     `warnings`: of available folders, by their paths. `refused`: of these, why files can't be moved or written there.
+    `file_systems`: what can be done in a folder, in words, by its path.
     `waiting`: the dropped files that it has left where they are, and why. `strays`: by company, the files that nobody
     will send, where the daemon has looked for them for long enough.
     """
@@ -105,6 +106,7 @@ class DaemonPart:
     alerts: Sequence[str] = ()
     warnings: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    file_systems: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[Path, Left] = field(default_factory=dict)
     strays: Mapping[str, CompanyStrays] = field(default_factory=dict)
     journal: str = ""
@@ -121,11 +123,13 @@ def part_of(report: DaemonReport) -> DaemonPart:
     outbound = [folder for account in report.accounts for folder in account.outbound]
     inbound = [folder for account in report.accounts for folder in account.inbound]
     inbound += [report.unassigned] if report.unassigned else []
+    both = (*outbound, *inbound)  # a folder may have two reports: on what is received, and on answers by moving
     return DaemonPart(
         heard=stated(report.made),
         accounts={account.name: account_status(account) for account in report.accounts},
-        warnings={str(folder.path): _wrong(folder) or folder.warning for folder in (*outbound, *inbound)},
+        warnings={str(folder.path): why for folder in both if (why := _wrong(folder) or folder.warning)},
         refused={str(folder.path): folder.refused or _wrong(folder) for folder in outbound},
+        file_systems={str(folder.path): folder.file_system for folder in both if folder.file_system},
         waiting={
             file.path: Left(file.why, from_seconds(file.since).isoformat(timespec="seconds"))
             for folder in outbound
@@ -237,7 +241,7 @@ class Survey:
             tables=list(told.tables),
             troubles=_troubles(told, left_in_folders(served, journal) if journal else ""),
             alerts=list(told.alerts),
-            unassigned=self._folder(UNASSIGNED, config.unassigned) if config.unassigned else None,
+            unassigned=self._folder(UNASSIGNED, config.unassigned, told) if config.unassigned else None,
             configured=told.configured,
             keep_archive=shown(config.keep)["archive"],
             matters=[],
@@ -347,8 +351,8 @@ class Survey:
                 running=running,
             ),
             folders=[
-                *(self._folder("outbound", path) for path in company.outbound),
-                *([self._folder("inbound", company.inbound)] if company.may_receive else []),
+                *(self._folder("outbound", path, told) for path in company.outbound),
+                *([self._folder("inbound", company.inbound, told)] if company.may_receive else []),
             ],
             documents=documents,
             messages=messages,
@@ -357,7 +361,7 @@ class Survey:
             keep_archive=shown(company.keep)["archive"],
         )
 
-    def _folder(self, use: str, path: Path) -> FolderStatus:
+    def _folder(self, use: str, path: Path, told: DaemonPart) -> FolderStatus:
         snapshot = self.snapshots[path]
         return FolderStatus(
             path=str(path),
@@ -368,7 +372,7 @@ class Survey:
             refused=snapshot.refused,
             disk=snapshot.disk,
             free=snapshot.free,
-            file_system=snapshot.file_system,
+            file_system=told.file_systems.get(str(path), ""),
         )
 
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from filedrop.model.hosts import Seen
     from filedrop.status.survey import DaemonPart
 
-_BY_ACCOUNT = ("accounts", "warnings", "refused", "waiting", "strays")  # each is reported by the host that serves it
+# Each is reported by the host that serves the account.
+_BY_ACCOUNT = ("accounts", "warnings", "refused", "file_systems", "waiting", "strays")
 
 
 class AmongHosts(Protocol):

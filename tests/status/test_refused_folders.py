@@ -1,10 +1,11 @@
-"""Folders that the daemon can't use, although a look from outside finds nothing wrong with them."""
+"""What the daemon reports on a folder, although a look from outside finds nothing of it."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,10 +14,12 @@ from support.sharing import SHARE
 from support.stepping import RULES, Life
 
 from filedrop.files import trial
+from filedrop.model.report import AccessReport, AccountReport, DaemonReport, FolderReport, InboxReport
 from filedrop.status.survey import Survey, part_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from support.stepping import Clock
     from support.world import World
@@ -48,5 +51,17 @@ def test_a_folder_that_is_refused(
         assert company["waiting"] == 1
         assert "exclusive rename" in company["why"]
         assert (world.outbound / "a.xml").exists()
+        (shown,) = {folder["file_system"] for folder in company["folders"]}
+        assert shown.endswith("files are moved by nothing safe and recognized by their content")
     finally:
         life.stop()
+
+
+def test_two_reports_on_a_folder(tmp_path: Path) -> None:
+    """What is wrong with answers by moving is shown, although all is well with what is received in the same folder."""
+    answers = FolderReport(tmp_path, "acme", warning="nothing is answered")
+    received = FolderReport(tmp_path, "acme", file_system="a disk")
+    account = AccountReport("main", AccessReport(), InboxReport(), {}, (), (answers, received))
+    part = part_of(DaemonReport(datetime.now(UTC), (account,)))
+    assert part.warnings == {str(tmp_path): "nothing is answered"}
+    assert part.file_systems == {str(tmp_path): "a disk"}
