@@ -2,8 +2,8 @@
 
 A share, or a file system in user space, may give a linked name another inode, replace a file although it was told not
 to, or have no way at all to move a file without that. What only another computer could show, no trial finds out: so an
-exclusive rename and inodes count only on a disk of this computer, where the kernel guarantees them. Everywhere else
-files are moved by links, and are recognized by their content.
+exclusive rename and inodes count only on a disk of this computer, where the kernel guarantees them, and on Windows,
+where the server does. Everywhere else files are moved by links, and are recognized by their content.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ if sys.platform == "win32":
     place = rename
 
     def link(own: Entry, target: Entry) -> None:
-        """Nothing to do: a rename is all that is needed."""
+        """Refused, as a rename is all that is needed here. Raises OSError."""
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP), str(own), None, str(target))
 
     def replace(source: Entry, target: Entry) -> None:
         """Rename within one file system, over an older file of the name. Raises OSError; then that one stays."""
@@ -213,9 +214,9 @@ else:
                 raise
 
     def _bring_back(own: Entry, source: Entry, target: Entry) -> bool:
-        """After an error: False where the file has its former name again, or none; whether it has the new one instead.
+        """Undo a move after an error, unless the file has its new name all the same. Returns whether it has.
 
-        Where the share is away, it keeps the name of its own until `finish_move`.
+        Where the share is away, the file keeps the name of its own until `finish_move`.
         """
         with contextlib.suppress(OSError):
             if are_same(own, target):
