@@ -38,8 +38,8 @@ def is_due(due: datetime | None, now: datetime, longest: timedelta) -> bool:
 
 
 def today() -> date:
-    """The day that it is here."""
-    return here(from_seconds(time.time())).date()
+    """Today, in this computer's time zone."""
+    return from_seconds(time.time()).date()
 
 
 def moment(timestamp: str | None) -> datetime | None:
