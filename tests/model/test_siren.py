@@ -22,12 +22,11 @@ from filedrop.model.siren import siren
         "0231:10000000900017",
         "100000009",
         "10000000900017",
-        "35600000049837",
     ],
 )
 def test_siren(participant: str) -> None:
     """It is read where the scheme and the form of the id have it; without a scheme, its check digit must be right."""
-    assert siren(participant) in ("100000009", "356000000")
+    assert siren(participant) == "100000009"
 
 
 @pytest.mark.parametrize(
