@@ -46,11 +46,14 @@ def kept_back(file: str, language: str) -> Announcement:
     return _note(_KEPT, language, file=file)._replace(is_kept=True)
 
 
-def announcement(answer: GivenAnswer, language: str) -> Announcement:
-    """The note on an answer that was decided on."""
+def announcement(given: Sequence[GivenAnswer], language: str) -> Announcement:
+    """The note on the last of the answers to a document, which was decided on."""
+    *earlier, answer = given
     document = answer.document
+    if document is None and answer.is_placed:
+        return _note(_REPLACED, language, is_final=True)
     if document is None:
-        return _note(_REPLACED, language, is_final=True) if answer.is_placed else _note(_WAITS, language)
+        return _note(_WAITS if earlier else _GOES, language)
     match document.state:
         case State.SENT | State.DELIVERED:
             when = date(document.accepted or answer.at, language)

@@ -231,7 +231,7 @@ class AnswersByMoving:
         sha256, note = moved.sha256 or "", directory / f"{place.name}{ENDING}"
         given = self._journal.answers.given(self.folder.company, sha256)
         if given and given[-1].code == place.code:
-            news = announcement(given[-1], self.folder.language)
+            news = announcement(given, self.folder.language)
         elif moved.is_decided:
             return
         elif keeper:
