@@ -245,9 +245,9 @@ else:
         try:
             link(own, target)
         except OSError as error:
-            if error.errno not in _UNSUPPORTED:
+            if error.errno != errno.EPERM:
                 raise OSError(error.errno, error.strerror, str(own), None, str(target)) from error
-            # A folder; another user's file, where the kernel protects such from links; or there are no links at all.
+            # A folder; or another user's file, where the kernel protects such from links.
             if target.exists():
                 raise _taken(own, target) from None
             _rename(own, target)
