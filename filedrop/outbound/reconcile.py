@@ -30,6 +30,7 @@ from filedrop.outbound.strays import Strays, look_for_strays
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.waiting import retry_needy
 from filedrop.storage import sidecar
+from filedrop.storage.marker import clear_replaced
 from filedrop.storage.names import Names
 from filedrop.storage.own_name import told_beside
 
@@ -159,6 +160,8 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
     lone = sorted(name for name in there - known_names if not folder.names_document(name))
     if desk.handover.is_idle():  # nobody has them open
         clear_silly(folder.at("sending"), lone)
+    if not folder.local:
+        clear_replaced(folder.at(), folder.id)
     del files, sending, known_names, there, lying  # each may have a hundred thousand
     has_lone = yield from _compare_sent(desk, findings)
     _clear_notes(desk, findings, "failed", (yield from _names(folder.documents("failed"))))

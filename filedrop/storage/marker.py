@@ -12,7 +12,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from filedrop.files import create_whole, replace_whole
+from filedrop.files import clear_silly, create_whole, replace_whole
+from filedrop.files.directory import SILLY
 from filedrop.storage import checked
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ class Marker:
         return (json.dumps(content) + "\n").encode()
 
 
-def read_marker(folder: Path | Directory) -> Marker | None:
+def read_marker(folder: Path | Directory, name: str = MARKER) -> Marker | None:
     """The marker of this folder; None where it is missing or malformed. Raises OSError."""
     try:
-        content = checked.read_object(folder / MARKER, _LARGEST)
+        content = checked.read_object(folder / name, _LARGEST)
         if content is None:
             return None
         changes = checked.number(content.get("changes", 0), _MOST)
@@ -64,6 +65,16 @@ def is_marked(folder: Path | Directory, folder_id: str, journal_id: str) -> bool
     """Whether the folder is marked as this one of this journal. Raises OSError."""
     marker = read_marker(folder)
     return marker is not None and (marker.folder, marker.journal) == (folder_id, journal_id)
+
+
+def clear_replaced(folder: Directory, folder_id: str) -> None:
+    """Remove what a file system in user space has left of markers that were replaced while they were read.
+
+    Files that others have removed while they were open stay. Raises OSError.
+    """
+    left = [name for name in folder.names() if SILLY.fullmatch(name)]
+    markers = ((name, read_marker(folder, name)) for name in left)
+    clear_silly(folder, [name for name, marker in markers if marker and marker.folder == folder_id])
 
 
 def why_outdated(missing: int) -> str:

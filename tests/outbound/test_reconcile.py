@@ -769,3 +769,14 @@ def test_a_comparison_that_takes_long(bench: Bench, clock: Clock) -> None:
     assert len(hangs) > 2
     assert not any(hangs)
     bench.life.drop()
+
+
+def test_markers_that_were_replaced(bench: Bench) -> None:
+    """What sshfs leaves of a marker that is replaced while it is read is removed from a share, and nothing else."""
+    others, marker = b"<open by another program/>", (bench.outbound / ".filedrop").read_bytes()
+    (bench.outbound / ".fuse_hidden0000029700000001").write_bytes(marker)
+    (bench.outbound / ".fuse_hidden0000029700000002").write_bytes(others)
+    on_a_share(bench.desk.folder)
+    for _ in _compare(bench.desk, Findings()):
+        pass
+    assert bench.lying() == {".fuse_hidden0000029700000002"}
