@@ -101,7 +101,7 @@ def is_careful(node: ast.expr, parent: ast.AST) -> bool:
             return True
         case ast.Subscript(slice=ast.Name(id=name)):
             return name.isupper()
-        case ast.For(iter=listed) | ast.comprehension(iter=listed):
+        case ast.For(iter=listed) | ast.comprehension(iter=listed) | ast.Starred(value=listed):
             return listed is node
     return False
 
