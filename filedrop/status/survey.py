@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal, MessageRow, Newest
     from filedrop.model.report import AccountReport, DaemonReport, FolderReport
     from filedrop.status.folders import FolderSnapshot
+    from filedrop.status.strays import RemovedFolder
 
 LATELY = timedelta(days=7)  # for which a rejection is shown: nobody tells us when it was dealt with. Or a duplicate
 _ORDER = {str(count): place for place, count in enumerate(COUNTS)}
@@ -207,7 +208,8 @@ class Survey:
             if running is False:
                 accounts[name]["next_attempt"] = None
             if journal:
-                rows = journal.messages.in_states(account.identity, "stuck")
+                stuck_here = partial(journal.messages.in_states, account.identity, "stuck")
+                rows: list[MessageRow] = guard.make(f"which messages of {name} are stuck", stuck_here, [])
                 for_nobody[name] = [row for row in rows if row.folder == str(config.unassigned)]
                 stuck += [row for row in rows if row.folder != str(config.unassigned)]
                 accounts[name]["left_behind"] = left.get(name, [])
@@ -270,9 +272,11 @@ class Survey:
             )
             for name in config.companies
         }
+        removed: list[RemovedFolder] = []
+        if journal:
+            removed = guard.make("which folders no company has", partial(self._removed.look, journal), removed)
         status["troubles"] |= guard.troubles
         start = start_command(Path(config.source)) if running is False else ""
-        removed = self._removed.look(journal) if journal else []
         status["matters"] = matters.find(
             status,
             of_companies,

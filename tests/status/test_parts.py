@@ -122,6 +122,17 @@ def test_a_document_that_cannot_be_read(make_world: Callable[..., World]) -> Non
     assert trouble.startswith("which documents wait, are in doubt, are overdue or have warnings: an error in filedrop")
 
 
+def test_a_message_that_cannot_be_read(world: World) -> None:
+    """A stuck message whose row nobody can read costs its account's messages, and not the status."""
+    world.receive(invoice("1"))
+    world.run_once()
+    damage(world, "UPDATE messages SET state = 'stuck', due = 'odd'")
+    with locked_state(world.state) as journal:
+        status = Survey(world.configuration(), journal).take(DaemonPart(), running=True, now=NOW)
+    (trouble,) = (matter["title"] for matter in status["matters"] if matter["kind"] == "trouble")
+    assert re.match(r"which messages of \w+ are stuck: an error in filedrop", trouble)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="NTFS has no such time")
 def test_a_file_from_beyond_the_calendar(world: World) -> None:
     """A time that no calendar has, which anybody can give a file, stops no status."""
