@@ -58,10 +58,14 @@ mount_by() { # MOUNT-POINT COMMAND...: starts the command, and waits for the mou
     until_true mountpoint -q "$1"
 }
 
-mount_sshfs() { # MOUNT-POINT [OPTIONS]: the folder `server`, through a server of ours
+serve_sftp() { # the folder `server`, to an sshfs that gets the script's `ssh` as its ssh_command
     mkdir -p server
     printf '#!/bin/sh\nexec %s\n' "$FOLDER/debian/usr/lib/openssh/sftp-server" >ssh
     chmod +x ssh
+}
+
+mount_sshfs() { # MOUNT-POINT [OPTIONS]: the folder `server`, through a server of ours
+    serve_sftp
     mount_by "$1" sshfs -f -o "ssh_command=$FOLDER/ssh${2:+,$2}" "server:$FOLDER/server" "$1"
 }
 
