@@ -22,7 +22,7 @@ from filedrop.files.certainty import CERTAINTY
 from filedrop.files.refusals import meant, outlasting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # `owner`: whose the draft is, where several write into one folder. .json, .why: of earlier versions.
 DRAFT = re.compile(r"\.(?P<id>[0-9A-HJKMNP-TV-Z]{26})(\.(?P<owner>[0-9a-f]{8}))?(\.[0-9]{1,3})?\.(json|why|part|tmp)")
@@ -50,9 +50,11 @@ class Directory:
         self.abilities = abilities
 
     @classmethod
-    def open(cls, path: Path, abilities: Abilities = ORDINARY) -> Directory:
+    def open(cls, path: Path, abilities: Callable[[], Abilities] = lambda: ORDINARY) -> Directory:
         """Open a folder that the administrator has named, and follow links in its path. Raises OSError."""
-        return cls(path, *_opened(path), abilities)
+        folder = cls(path, *_opened(path))
+        folder.abilities = abilities()  # asked of a folder that could be opened: they may be those of its file system
+        return folder
 
     def folder(self, name: str) -> Directory:
         """Open a folder in this one. Raises OSError (NotADirectoryError for a link)."""

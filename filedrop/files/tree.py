@@ -80,7 +80,7 @@ class Tree:
         if place:
             within, _, name = place.rpartition("/")
             return self.at(within).folder(name)
-        folder = Directory.open(self._path, self._abilities())
+        folder = Directory.open(self._path, self._abilities)
         if self._identity not in (None, folder.identity):
             raise OSError(errno.ESTALE, "another folder lies in its place by now", str(self._path))
         return folder

@@ -43,6 +43,11 @@ class Trial:
             self._abilities = presumed(self._path)
         return self._abilities
 
+    @property
+    def found(self) -> str:
+        """What is known so far, in words; "" for nothing. The folder isn't looked at: it may hang."""
+        return str(self._abilities or "")
+
     def is_due(self, here: Directory) -> bool:
         """Whether nothing was tried yet in this folder, which is the one at the path now."""
         return self._device != here.identity[0]

@@ -71,7 +71,7 @@ class InboundDelivery:
     @property
     def report(self) -> FolderReport:
         """What is known of the folder now."""
-        folder, found = self.folder, str(self.folder.abilities)
+        folder, found = self.folder, self.folder.trial.found
         return FolderReport(folder.path, folder.company, trouble=self.trouble, warning=self.refused, file_system=found)
 
     def put(self, letter: Letter) -> None:

@@ -55,7 +55,7 @@ class Reporter:
             trouble=health.trouble,
             warning=health.warning,
             refused=health.refused,
-            file_system=str(desk.folder.abilities),
+            file_system=desk.folder.trial.found,
             id=desk.folder.id,
             is_held=bool(desk.folder.known_hold),
             waiting=waiting,

@@ -183,7 +183,7 @@ class Folder:
         Raises as `check_ownership` does.
         """
         try:
-            here = Directory.open(self.path, self.abilities)
+            here = Directory.open(self.path, lambda: self.abilities)
         except (FileNotFoundError, NotADirectoryError):
             if self._is_known(journal):
                 raise FolderUnavailable(
@@ -271,7 +271,7 @@ class Folder:
             within = Directory.open(missing.parent)
             clear_drafts(within)
             make_folder(within / missing.name)
-        return Directory.open(self.path, self.abilities)
+        return Directory.open(self.path, lambda: self.abilities)
 
     def _missing_folders(self) -> list[Path]:
         """This folder and its missing parents, the outermost first. Raises FolderUnavailable."""

@@ -105,7 +105,7 @@ def test_a_folder_that_takes_no_files(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("link", [copied, system.link] if sys.platform != "win32" else [])
 def test_a_move_that_was_cut_off(tmp_path: Path, link: Callable[..., None]) -> None:
     """A file whose second name looks like another file is still that file: it gets no second document `-2`."""
-    here = Directory.open(tmp_path, ABILITIES)
+    here = Directory.open(tmp_path, lambda: ABILITIES)
     moving = here.moving("a.xml")
     moving.path.write_bytes(b"<a/>")
     link(moving, here / "a.xml")
@@ -116,7 +116,7 @@ def test_a_move_that_was_cut_off(tmp_path: Path, link: Callable[..., None]) -> N
 @posix
 def test_another_file_took_the_name(tmp_path: Path) -> None:
     """A file that was on its way gets the next name where another file has its own: no content is lost."""
-    here = Directory.open(tmp_path, ABILITIES)
+    here = Directory.open(tmp_path, lambda: ABILITIES)
     moving = here.moving("a.xml")
     moving.path.write_bytes(b"<a/>")
     (tmp_path / "a.xml").write_bytes(b"<b/>")
@@ -130,7 +130,7 @@ def test_no_hidden_name_after_an_error(tmp_path: Path, monkeypatch: pytest.Monke
     """A file whose move fails has its former name again, where everybody sees it."""
     failures, link = list(codes), system.link
     monkeypatch.setattr(system, "link", lambda *names: refused(failures.pop())() if failures else link(*names))
-    here = Directory.open(tmp_path, ABILITIES)
+    here = Directory.open(tmp_path, lambda: ABILITIES)
     (tmp_path / "a.xml").write_bytes(b"<a/>")
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         files.place(here / "a.xml", here / "b.xml")
@@ -148,7 +148,7 @@ def test_move_that_cuts_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         refused(errno.EIO)()
 
     monkeypatch.setattr(os, "replace", replace_with_error)
-    here = Directory.open(tmp_path, ABILITIES)
+    here = Directory.open(tmp_path, lambda: ABILITIES)
     files.replace_whole(here / "a.xml", b"<a/>")
     assert [path.name for path in tmp_path.iterdir()] == ["a.xml"]
 
@@ -156,7 +156,7 @@ def test_move_that_cuts_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @posix
 def test_taken_by_a_file_alike(tmp_path: Path) -> None:
     """A file with another content is no moved file, although its size and time are the same."""
-    here = Directory.open(tmp_path, ABILITIES)
+    here = Directory.open(tmp_path, lambda: ABILITIES)
     for name in ("a.xml", "b.xml"):
         (tmp_path / name).write_text(f"<{name}/>")
         os.utime(tmp_path / name, (0, 0))
@@ -181,7 +181,7 @@ def test_names_that_nobody_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("call", ["stat", "open", "rename", "link", "unlink"])
 def test_a_state_that_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int) -> None:
     """What a share answers while another computer changes a name is waited for: a file is moved, and never missing."""
-    here = Directory.open(tmp_path, ABILITIES)
+    here = Directory.open(tmp_path, lambda: ABILITIES)
     (tmp_path / "a.xml").write_bytes(b"<a/>")
     plain, failures = getattr(os, call), [code, code]
     monkeypatch.setattr(os, call, lambda *args, **keys: refused(failures.pop())() if failures else plain(*args, **keys))

@@ -36,7 +36,7 @@ def test_a_folder_whose_listing_takes_long(tmp_path: Path) -> None:
 
 def test_a_name_that_is_remembered_as_missing(tmp_path: Path) -> None:
     """On a share, where a name may be remembered as missing, each post asks for a listing, unless that takes long."""
-    hold_files, folder = HoldFiles(count(0.0, 0.001).__next__), Directory.open(tmp_path, ABILITIES)
+    hold_files, folder = HoldFiles(count(0.0, 0.001).__next__), Directory.open(tmp_path, lambda: ABILITIES)
     assert not hold_files.find(folder, 100.0)
     (tmp_path / "Hold.txt.txt").touch()
     assert not hold_files.find(folder, 100.005)
