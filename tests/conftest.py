@@ -39,8 +39,11 @@ ON_DISK = (
     "packaging", "test_benchmarks.py",  # gigabytes
 )  # fmt: skip
 
-# The tests that wait for half a minute, for what has such a limit.
-LONG = ("hosts/test_taking_over.py", "hosts/test_sharing.py", "alerts/test_addresses.py", "faults/test_power_cuts.py")
+# The tests that wait for half a minute and more, for what has such a limit.
+LONG = (
+    "hosts/test_nemesis.py", "hosts/test_taking_over.py", "hosts/test_sharing.py", "alerts/test_addresses.py",
+    "faults/test_power_cuts.py",
+)  # fmt: skip
 
 # Else each of a thousand processes compiles filedrop once more, and each of pytest's the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
