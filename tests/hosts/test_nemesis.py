@@ -123,7 +123,7 @@ def nemesis(servers: Servers, tmp_path: Path) -> Iterator[Nemesis]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300 + 60 * NUMBER)
+@pytest.mark.timeout(900 + 60 * NUMBER)  # the last wait alone has 600: two looks, `doubt` apart, for what is in doubt
 def test_each_document_once(nemesis: Nemesis, record_property: Callable[[str, object], None]) -> None:
     """Whatever befalls them, in the end each document was sent once, delivered once and filed once."""
     tree = nemesis.tree
