@@ -329,13 +329,13 @@ def _compared(desk: Desk, file: str, ready: Ready) -> tuple[bool, OpenedDocument
     if desk.folder.abilities.inodes:
         return desk.folder.stamp("sending", file) == FileStamp.of(ready.status), ready.opened
     before = ready.opened.reading if ready.opened else None
-    opened = None
+    opened, is_same = None, False
     try:
         opened = OpenedDocument.open(desk.folder.at("sending") / file)
         reading = opened.read(desk.shared.rules.max_size, desk.identification.xpaths)
         is_same = before is not None and before.sha256 == reading.sha256
     except Changing:
-        is_same = False
+        pass
     except DocumentError as error:
         is_same = ready.fault is not None and ready.fault.code == error.code
     except OSError:
@@ -343,9 +343,10 @@ def _compared(desk: Desk, file: str, ready: Ready) -> tuple[bool, OpenedDocument
             raise
         is_same = True
     finally:
-        if opened is not None and not is_same:
+        is_used = is_same and before is not None
+        if opened is not None and not is_used:
             opened.close()
-    return is_same, opened if before else None
+    return is_same, opened if is_used else None
 
 
 def _moved_in(desk: Desk, name: str, own: str, status: os.stat_result, *, is_known: bool = True) -> str:

@@ -149,6 +149,19 @@ def test_a_file_replaced_on_a_share(bench: Bench, content: bytes) -> None:
     assert (bench.outbound / "sending" / "invoice.xml").read_bytes() == newer
 
 
+def test_moved_file_that_a_share_does_not_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a share fails while a moved file is read again, the step ends with the system's error."""
+    on_a_share(bench.desk.folder)
+    path = bench.put()
+    bench.life.report_closed(path.name)
+    file = _look_into(bench.desk, path.name, bench.opened(path))
+    assert file
+    monkeypatch.setattr(os, "open", opens_unreadable(path.name))
+    with contextlib.closing(file), pytest.raises(OSError, match="Bad file descriptor"):
+        _claim(bench.desk, file, is_known=False)
+    assert bench.lying() == {"sending/invoice.xml"}
+
+
 def test_where_a_link_has_another_inode(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document is claimed on mergerfs and sshfs, where the second name of a file looks like another file."""
     on_a_share(bench.desk.folder)
