@@ -19,7 +19,7 @@ from filedrop.cli.show import say, show_json, tell
 from filedrop.cli.tables import show_table
 from filedrop.errors import FiledropError
 from filedrop.files import open_regular
-from filedrop.identify import is_pdf
+from filedrop.identify import PDF_WITHIN, is_pdf
 from filedrop.model.message import Message
 from filedrop.storage.withdrawal import attachments_beside
 from filedrop.text import one_line
@@ -99,7 +99,7 @@ def _file(path: Path) -> BinaryIO:
 def _invoice_in_pdf(path: Path, renderer: readable.Renderer) -> str:
     """The name of the file with an invoice's XML in a PDF; "" where this is no PDF, or has no such file."""
     with suppress(OSError, readable.NotReadable), open_regular(path) as file:
-        if is_pdf(file.read(1024)):
+        if is_pdf(file.read(PDF_WITHIN)):
             file.seek(0)
             return one_line(renderer.xml_in(readable.pieces(cast("BinaryIO", file)))[0], 200)
     return ""

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PDF = re.compile(rb"(?:\A|[\r\n\0]|\xef\xbb\xbf)%PDF-")
-_PDF_WITHIN = 1024  # bytes
+PDF_WITHIN = 1024  # bytes in which viewers look for the beginning of a PDF
 _NAMED = re.compile(rb"DocumentFileName(?:>|\s?=\s?[\"'])\s{0,9}([A-Za-z0-9_.-]{1,60}\.xml)\b", re.IGNORECASE)
 _LONGEST = 128  # bytes that such a place has at most
 
 
 def is_pdf(head: bytes) -> bool:
     """Whether a PDF begins in the first kilobyte: at once, or behind a line end, a BOM or NULs. Viewers look there."""
-    return _PDF.search(head, 0, _PDF_WITHIN) is not None
+    return _PDF.search(head, 0, PDF_WITHIN) is not None
 
 
 def named_invoice(pieces: Iterable[bytes]) -> str:

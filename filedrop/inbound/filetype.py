@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from filedrop.identify import is_pdf
+from filedrop.identify import PDF_WITHIN, is_pdf
 
 HEAD = 4096  # bytes that are looked at
-_PDF_WITHIN = 1024  # bytes in which viewers look for the beginning of a PDF
 
 
 class FileType(NamedTuple):
@@ -51,7 +50,7 @@ def filetype(head: bytes, stated_name: str, stated_type: str) -> FileType:
             return found
     if head.startswith(b"PK\x03\x04"):
         return _of_zip(head, stated_name, stated_type)
-    if _is_pdf(head[:_PDF_WITHIN], stated_name, stated_type):
+    if _is_pdf(head[:PDF_WITHIN], stated_name, stated_type):
         return _PDF
     if not head or _NO_TEXT.search(head):
         return UNKNOWN
