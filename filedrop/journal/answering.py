@@ -179,8 +179,7 @@ class Answering(Part):
 
     def record_placed(self, answer: InvoiceAnswer) -> None:
         """Write that an answer is a document like every other from now on."""
-        values = _key(answer)
-        self._write(lambda connection: connection.execute(PLACED, values))
+        self._write(lambda connection: connection.execute(PLACED, _key(answer)))
 
     def sent_before(self, answer: InvoiceAnswer) -> Document | None:
         """Another document that is the same answer: an older journal, which was put back, had decided it already."""

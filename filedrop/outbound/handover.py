@@ -111,7 +111,6 @@ class Handover:
         """End the way of a document that has come back. What the follower returns may have been handed out since."""
         document = returned.document
         if returned.opened:
-            returned.opened.close()
             self._under_way.discard(document.id)
             if document.state is State.WAITING and document.due:
                 self._put_off.add(document.id)
