@@ -36,7 +36,7 @@ class Guard:
     def make(self, part: str, job: Callable[[], T], otherwise: T) -> T:
         """What the job returns; `otherwise` after an unforeseen error, which is logged when it is new.
 
-        Raises FiledropError and OSError as the job does: whoever makes the part knows what to do then.
+        Raises FiledropError and OSError as the job does: the caller knows what to do then.
         """
         made: list[T] = []
         error = unforeseen(lambda: made.append(job()))

@@ -29,7 +29,7 @@ def unforeseen(job: Callable[[], object]) -> Exception | None:
     """Run a job, and return the error with which it ended, or None. The one place that catches every exception."""
     try:
         job()
-    except Exception as error:  # noqa: BLE001 - whoever calls this reports it
+    except Exception as error:  # noqa: BLE001 - the caller reports it
         return error
     return None
 

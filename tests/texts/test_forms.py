@@ -212,7 +212,7 @@ def test_other_reasons_are_not_recognized() -> None:
 
 
 def test_reasons_of_many_messages() -> None:
-    """As many messages as no reason of ours has are not translated; whoever writes them costs nobody time."""
+    """As many messages as no reason of ours has are not translated, and cost nobody time."""
     duplicate = "The same x was sent before, as y, on z. The same x may have been sent before, as y, on z."
     assert translation(" ".join([duplicate] * 5), "fr").count("y") >= 10
     assert not translation(" ".join([duplicate] * 1000), "fr")

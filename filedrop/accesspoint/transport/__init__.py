@@ -114,7 +114,7 @@ class Transport:
 
         def once() -> T:
             nonlocal failure, is_counted
-            if not is_counted or self.stopped.is_set():  # the attempt above; or the pause was cut short (likewise)
+            if not is_counted or self.stopped.is_set():  # the attempt above; or the pause was cut short (as above)
                 is_counted = True
                 raise failure
             try:
