@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import re
 import secrets
@@ -123,28 +124,48 @@ class Daemon:
 class Installation:
     """Folders, configuration and journal below a `folder` of their own."""
 
-    def __init__(self, bench: Bench, server: NullServer, *, companies: int = 1, workers: int = 4) -> None:
-        self.folder = folder = bench.new_folder()
+    def __init__(
+        self, bench: Bench, server: NullServer, *, companies: int = 1, workers: int = 4, accounts: int = 1
+    ) -> None:
         self.settle = 0 if bench.tiny else 2  # seconds; the latter is the default
         self.server = server
-        self.root = folder / "root"
-        self.state = folder / "state"
-        self.config = folder / "config.yaml"
+        self.accounts = ["main", *(f"account{nth}" for nth in range(1, accounts))]
+        self.use(bench.new_folder())
+        self.root = self.folder / "root"
         self.participants = [SELLER, *participants(companies - 1)]
         self.outbound = [self.root / f"c{number:03}" / "outbound" for number in range(companies)]
         self.inbound = self.root / "c000" / "inbound"
         for path in self.outbound:
             path.mkdir(parents=True)
+        self.configure(workers)
+
+    def use(self, folder: Path) -> None:
+        """Have configuration and state in this folder."""
+        self.folder = folder
+        self.state = folder / "state"
+        self.config = folder / "config.yaml"
         (folder / "password").write_text("secret\n")
         (folder / "password").chmod(0o600)
-        self.configure(workers)
+
+    def on_another_host(self, folder: Path) -> Self:
+        """The same folders of the companies, with a configuration, which isn't written yet, and a state of its own."""
+        other = copy.copy(self)
+        other.use(folder)
+        return other
 
     def configure(self, workers: int, *, track: str = "1h", more: tuple[str, ...] = ()) -> None:
         """Write the configuration. Nothing is asked after while something is measured, unless `track` says so."""
         outbound = f"outbound: {{workers: {workers}, settle: {self.settle}s, track: {track}}}"
-        companies = [f'  c{nth:03}: {{participants: ["{id_}"]}}' for nth, id_ in enumerate(self.participants)]
-        account = f"{{base_url: {self.server.url}, username: bench, password_file: {self.folder / 'password'}}}"
-        lines = (f"accounts: {{main: {account}}}", f"root: {self.root}", f"state: {self.state}", "companies:")
+        companies = [
+            f'  c{nth:03}: {{participants: ["{id_}"], account: {self.accounts[nth % len(self.accounts)]}}}'
+            for nth, id_ in enumerate(self.participants)
+        ]
+        password = self.folder / "password"
+        accounts = [
+            f"  {name}: {{base_url: {self.server.url}, username: {name}, password_file: {password}}}"
+            for name in self.accounts
+        ]
+        lines = ("accounts:", *accounts, f"root: {self.root}", f"state: {self.state}", "companies:")
         self.config.write_text("\n".join((*lines, *companies, outbound, *more, "")))
 
     def drop(self, numbers: Iterable[int], *, size: int = SIZE) -> None:

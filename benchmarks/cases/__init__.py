@@ -1,11 +1,12 @@
 """What is measured. Importing this registers all cases, in the order in which they are run."""
 
 from benchmarks.cases import identifying, showing, server, outward, inward, latency, growth, idle  # isort: skip
-from benchmarks.cases import memory, start, status, database, soak  # isort: skip
+from benchmarks.cases import memory, start, status, database, hosts, soak  # isort: skip
 
 __all__ = [
     "database",
     "growth",
+    "hosts",
     "identifying",
     "idle",
     "inward",
