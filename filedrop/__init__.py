@@ -1,8 +1,8 @@
 """filedrop carries business documents between shared folders and an access point of the PEPPOL network.
 
 **Documents are moved by one thread, requests are made by others, and the journal stands between them.** The worker in a
-folder looks for HOLD (outbound/pipeline), claims what is ready (outbound/claim; outbound/readiness: whether its writer
-is done), then writes the row and hands the document over (both: outbound/handover). A duplicate is refused with that
+folder looks for HOLD (outbound/pipeline), claims what is ready (outbound/claim; outbound/look: whether its writer is
+done), then writes the row and hands the document over (both: outbound/handover). A duplicate is refused with that
 row (journal/documents). A sender looks for HOLD once more and posts it (outbound/sender); the recorder writes the
 answers (daemon/recorder); the worker writes sidecar and note (their form: storage/sidecar) and moves the file
 (outbound/filing). outbound/pipeline is the order of these. What other threads have for this worker is a letter in the

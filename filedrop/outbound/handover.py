@@ -37,7 +37,7 @@ _BROKE_OFF = "it was interrupted; the log shows why"  # a document's validation
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # it is compared with itself alone, not by all of its values
-class Claimed:
+class Claim:
     """A document and its open file, read; `opened` is None where the file can't be read as a document.
 
     `waived`: the name in `outbound/`, if a waiver was given for it, which is to be ended.
@@ -115,25 +115,25 @@ class Handover:
             if document.state is State.WAITING and document.due:
                 self._put_off.add(document.id)
 
-    def take_on(self, claimed: Sequence[Claimed], *, sends: bool) -> bool:
+    def take_on(self, claims: Sequence[Claim], *, sends: bool) -> bool:
         """Record claimed documents, and hand over those that are to be posted. Raises JournalError.
 
         Returns False if one that could be posted found no room: another folder may have filled the window since.
         """
-        ready = [post for post in claimed if sends and post.can_be_posted]
+        ready = [claim for claim in claims if sends and claim.can_be_posted]
         try:
-            self._leave([post for post in claimed if post not in ready])
+            self._leave([claim for claim in claims if claim not in ready])
         finally:
             handed_over = self._set_out(ready) if ready else 0
         return handed_over == len(ready)
 
-    def _leave(self, claimed: Sequence[Claimed]) -> None:
+    def _leave(self, claims: Sequence[Claim]) -> None:
         """Record those that aren't posted now, and put away those that are finished."""
         try:
-            self._record([post.document for post in claimed if post.document.revision == 0])
-            self._moves.put_away([post.document for post in claimed if post.document.revision], left=True)
+            self._record([claim.document for claim in claims if claim.document.revision == 0])
+            self._moves.put_away([claim.document for claim in claims if claim.document.revision], left=True)
         finally:
-            _close(claimed)
+            _close(claims)
 
     def _mark_ahead(self) -> None:
         """Write the marker that shows if an older copy of the journal, which lacks what is posted now, is put back."""
@@ -145,17 +145,17 @@ class Handover:
 
         What finds no room in the window keeps its verdict, and waits for room. Raises JournalError.
         """
-        passed = [post for post in (*self._passed, *back) if post.judgement and post.judgement.passes]
-        others = [post for post in back if post not in passed]
+        passed = [letter for letter in (*self._passed, *back) if letter.judgement and letter.judgement.passes]
+        others = [letter for letter in back if letter not in passed]
         self._passed = passed if sends else []
         try:
-            self._record([after for post in others if (after := self._unposted(post)) is not None])
+            self._record([after for letter in others if (after := self._unposted(letter)) is not None])
             if not sends:  # their verdict counts no more, but they wait for none now
-                self._record([post.document.needs_nothing() for post in passed if post.document.needs])
+                self._record([letter.document.needs_nothing() for letter in passed if letter.document.needs])
         finally:
             self._let_go(others if sends else [*others, *passed])
             self._post_passed()
-        return any(post.judgement for post in back)
+        return any(letter.judgement for letter in back)
 
     def _unposted(self, validated: Validated) -> Document | None:
         """The document that isn't posted now, as it is to be recorded; None where filedrop is stopping."""
@@ -176,80 +176,80 @@ class Handover:
         except BaseException:
             self._let_go(passed)
             raise
-        posts = list[Claimed]()
-        for post in passed:
-            if post.judgement and self._shared.window.take(post.document.id):
-                self._under_way.discard(post.document.id)
-                posts.append(Claimed(post.judgement.document, post.opened))
+        claims = list[Claim]()
+        for letter in passed:
+            if letter.judgement and self._shared.window.take(letter.document.id):
+                self._under_way.discard(letter.document.id)
+                claims.append(Claim(letter.judgement.document, letter.opened))
             else:
-                self._passed.append(post)
-        self._begin(posts)
+                self._passed.append(letter)
+        self._begin(claims)
 
-    def _let_go(self, validated: Iterable[Validated]) -> None:
+    def _let_go(self, back: Iterable[Validated]) -> None:
         """Leave documents as they are in the journal."""
-        for post in validated:
-            self._under_way.discard(post.document.id)
-            post.opened.close()
+        for letter in back:
+            self._under_way.discard(letter.document.id)
+            letter.opened.close()
 
-    def _set_out(self, ready: Sequence[Claimed]) -> int:
+    def _set_out(self, ready: Sequence[Claim]) -> int:
         """Hand over those for which there is room, and leave the others. Returns how many were handed over."""
         is_validated = self._shared.validating is not None
         if is_validated:
-            posts = list(ready[: max(0, self.room)])
+            claims = list(ready[: max(0, self.room)])
         else:
             try:
                 self._mark_ahead()  # before room is taken, as above
             except BaseException:
                 _close(ready)
                 raise
-            posts = [post for post in ready if self._shared.window.take(post.document.id)]
+            claims = [claim for claim in ready if self._shared.window.take(claim.document.id)]
         with contextlib.ExitStack() as each:  # the last comes first, and whichever fails, the others are done
-            each.callback(self._validate if is_validated else self._begin, posts)
-            each.callback(self._leave, [post for post in ready if post not in posts])
-        return len(posts)
+            each.callback(self._validate if is_validated else self._begin, claims)
+            each.callback(self._leave, [claim for claim in ready if claim not in claims])
+        return len(claims)
 
-    def _validate(self, posts: Sequence[Claimed]) -> None:
+    def _validate(self, claims: Sequence[Claim]) -> None:
         """Write a row for each of these that has none, in one commit, and have all validated that must be."""
-        kept, documents = list(posts), self._shared.journal.documents
+        kept, documents = list(claims), self._shared.journal.documents
         try:
-            new = iter(documents.record_each(post.document for post in posts if not post.document.revision))
+            new = iter(documents.record_each(claim.document for claim in claims if not claim.document.revision))
             errors: list[FiledropError] = []
-            for post in posts:
-                row = post.document if post.document.revision else next(new)
+            for claim in claims:
+                row = claim.document if claim.document.revision else next(new)
                 if isinstance(row, Document):
-                    kept.remove(post)
-                    self._hand_to_validator(row, post)
+                    kept.remove(claim)
+                    self._hand_to_validator(row, claim)
                 else:
                     errors.append(row)
             self._file(errors)
         finally:
             _close(kept)
 
-    def _begin(self, posts: Sequence[Claimed]) -> None:
+    def _begin(self, claims: Sequence[Claim]) -> None:
         """Record in one commit that these documents are about to be posted, and hand them to senders."""
-        shared, kept = self._shared, list(posts)
+        shared, kept = self._shared, list(claims)
         try:
             identity, clock, now = shared.access_point.identity, shared.access_point.clock(), shared.now()
             begun = shared.journal.documents.record_sending(
-                [post.document.sending(now, identity=identity, clock=clock) for post in posts],
+                [claim.document.sending(now, identity=identity, clock=clock) for claim in claims],
                 shared.rules.duplicates,
                 warning=same_number,
             )
             failed, errors = list[Document](), list[FiledropError]()
-            for post, row in zip(posts, begun, strict=True):
+            for claim, row in zip(claims, begun, strict=True):
                 if isinstance(row, Document):
-                    _note_answer(shared.journal, row, post)
-                    kept.remove(post)
-                    self._hand_over(row, post)
+                    _note_answer(shared.journal, row, claim)
+                    kept.remove(claim)
+                    self._hand_over(row, claim)
                 elif isinstance(row, Duplicate):
-                    failed.append(post.document.failed(now, duplicate(row.document)))
+                    failed.append(claim.document.failed(now, duplicate(row.document)))
                 else:
                     errors.append(row)
             self._record(failed)
             self._file(errors)
         finally:
-            for post in kept:
-                shared.window.release(post.document.id)
+            for claim in kept:
+                shared.window.release(claim.document.id)
             _close(kept)
 
     def _record(self, documents: Iterable[Document]) -> None:
@@ -263,16 +263,16 @@ class Handover:
             if not isinstance(error, Document | Changed):
                 raise error
 
-    def _hand_over(self, document: Document, claimed: Claimed) -> None:
-        opened = claimed.opened
+    def _hand_over(self, document: Document, claim: Claim) -> None:
+        opened = claim.opened
         if opened is None:
             raise ValueError(f"{document.id} was not opened, so that it can't be posted")
         self._under_way.add(document.id)
         send, give_back = partial(self._send, document, opened), partial(self._give_back, document, opened)
         self._shared.submit(send, give_back, document.company)
 
-    def _hand_to_validator(self, document: Document, claimed: Claimed) -> None:
-        validating, opened = self._shared.validating, claimed.opened
+    def _hand_to_validator(self, document: Document, claim: Claim) -> None:
+        validating, opened = self._shared.validating, claim.opened
         if validating is None or opened is None:
             raise ValueError(f"{document.id} can't be validated")
         self._under_way.add(document.id)
@@ -315,14 +315,14 @@ class Handover:
         self._put(Returned(after, opened, is_recorded=after is recorded))
 
 
-def _note_answer(journal: Journal, document: Document, claimed: Claimed) -> None:
+def _note_answer(journal: Journal, document: Document, claim: Claim) -> None:
     """Record what a document answers that is a response by the company's own software. Raises JournalError."""
-    reading = claimed.opened.reading if claimed.opened else None
+    reading = claim.opened.reading if claim.opened else None
     if reading and reading.answers and ANSWER not in document.sources.values():  # filedrop's own is recorded
         journal.answers.record_sent(document, *reading.answers)
 
 
-def _close(claimed: Iterable[Claimed]) -> None:
-    for post in claimed:
-        if post.opened:
-            post.opened.close()
+def _close(claims: Iterable[Claim]) -> None:
+    for claim in claims:
+        if claim.opened:
+            claim.opened.close()

@@ -10,7 +10,7 @@ from filedrop.errors import DocumentError
 from filedrop.files.rights import explain
 from filedrop.model.document import A_PERSON_SAYS, Document, Need, State
 from filedrop.outbound.filing import put_back
-from filedrop.outbound.handover import Claimed
+from filedrop.outbound.handover import Claim
 from filedrop.outbound.identified import identified_now, keeps_ids
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument
@@ -45,7 +45,7 @@ class Leftovers:
         due = shared.journal.documents.steps_due(desk.folder.id, now, longest=longest, limit=READ_AT_ONCE)
         documents = [document for document in due if not desk.handover.has(document.id)]
         documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known
-        reopened: list[Claimed] = []
+        reopened: list[Claim] = []
         has_more = sends and room == 0  # not known: waiting documents weren't read
         try:
             for document in documents:
@@ -55,9 +55,9 @@ class Leftovers:
                 if self._moves.is_missing(document.id) and self._reconciliation.handles(document):
                     continue
                 with desk.health.tolerant():
-                    post = self._continue_document(document)
-                    if post is not None:
-                        reopened.append(post)
+                    claim = self._continue_document(document)
+                    if claim is not None:
+                        reopened.append(claim)
         finally:
             has_more |= not desk.handover.take_on(reopened, sends=sends)
         if len(due) < READ_AT_ONCE:
@@ -70,7 +70,7 @@ class Leftovers:
         elif moment is not None:
             self.next = shared.steady() + max(1.0, (moment - shared.now()).total_seconds())
 
-    def _continue_document(self, document: Document) -> Claimed | None:
+    def _continue_document(self, document: Document) -> Claim | None:
         """Continue one document. Returns it if it is to be posted."""
         shared = self._shared
         self._desk.handover.forget_put_off([document.id])
@@ -90,11 +90,11 @@ class Leftovers:
             self._logged.add(key)
             self._shared.log.info("document.resolved", **document.log_facts, decision=last, msg_no=document.msg_no)
 
-    def _reopened(self, document: Document) -> Claimed | None:
+    def _reopened(self, document: Document) -> Claim | None:
         """A waiting document with its file opened. None if the file is missing, changed, or can't be read now."""
         desk, shared = self._desk, self._shared
         entry = desk.folder.at("sending") / document.file
-        opened = claimed = None
+        opened = claim = None
         try:
             opened = OpenedDocument.open(entry)
             xpaths = () if keeps_ids(document) else desk.identification.xpaths
@@ -102,7 +102,7 @@ class Leftovers:
             if reading.sha256 == document.sha256:
                 if document.needs is Need.FILE:
                     document = shared.journal.documents.record(document.needs_nothing())
-                claimed = Claimed(identified_now(shared, desk.identification, document, reading), opened)
+                claim = Claim(identified_now(shared, desk.identification, document, reading), opened)
         except (Changing, DocumentError):
             pass
         except FileNotFoundError:  # a person took it: handled by the comparison, or by the claim if it comes back
@@ -115,11 +115,11 @@ class Leftovers:
             shared.journal.documents.record(waits)
             return None
         finally:
-            if opened and claimed is None:
+            if opened and claim is None:
                 opened.close()
-        if claimed is None:
+        if claim is None:
             put_back_changed(desk, document)
-        return claimed
+        return claim
 
 
 def put_back_changed(desk: Desk, document: Document) -> None:

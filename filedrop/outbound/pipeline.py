@@ -17,10 +17,10 @@ from filedrop.errors import FolderUnavailable
 from filedrop.files.rights import explain
 from filedrop.model.document import State
 from filedrop.outbound.answers import place_answers
-from filedrop.outbound.claim import claim
+from filedrop.outbound.claim import claim_files
 from filedrop.outbound.context import Stepped
 from filedrop.outbound.desk import Desk
-from filedrop.outbound.handover import Claimed, Handover
+from filedrop.outbound.handover import Claim, Handover
 from filedrop.outbound.health import FolderHealth
 from filedrop.outbound.leftovers import Leftovers
 from filedrop.outbound.mailbox import Mailbox
@@ -266,15 +266,15 @@ class OutboundPipeline:
 
     def _claim(self, *, sends: bool) -> None:
         """Claim the next files that may be ready; no more than there is room for if they are to be sent."""
-        claimed: list[Claimed] = []
+        claims: list[Claim] = []
         try:
             names = self.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH)
-            for post in claim(self.desk, names):
-                claimed.append(post)  # also those before one that fails
+            for claim in claim_files(self.desk, names):
+                claims.append(claim)  # also those before one that fails
                 self._answers()  # a batch of large files takes long on a slow share
         finally:
-            self._is_woken |= not self._handover.take_on(claimed, sends=sends)
-        waived = [post.waived for post in claimed if post.waived]
+            self._is_woken |= not self._handover.take_on(claims, sends=sends)
+        waived = [claim.waived for claim in claims if claim.waived]
         if waived:  # after the rows, which tell by themselves that a person has let these through
             self._shared.journal.waivers.end(self.folder.id, waived)
 
@@ -291,7 +291,7 @@ class OutboundPipeline:
             sends = not self.health.trouble and self._may_send()
             # Where none has a verdict, they may break off again at once: the next scan tries.
             validated = mailbox.take_validated()
-            self.is_hindered |= any(post.never_began for post in validated)
+            self.is_hindered |= any(letter.never_began for letter in validated)
             self._is_woken |= self._handover.go_on(validated, sends=sends)
         self._moves.flush()
         return has_news

@@ -18,7 +18,7 @@ from filedrop.files import clear_silly, discard
 from filedrop.files.rights import explain
 from filedrop.journal import Waiver
 from filedrop.model.document import State
-from filedrop.outbound.claim import waiving
+from filedrop.outbound.claim import let_through
 from filedrop.outbound.context import new_document
 from filedrop.outbound.filing import lies_at, put_back
 from filedrop.outbound.identified import identified_in
@@ -249,7 +249,7 @@ def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
         if not lies_at(desk.folder, document):  # a person has renamed it here, or moved it in from `sent/`
             return document.at("sending", file)
     waiver = Waiver(reading.sha256, opened.stamp.modified)
-    document, _ = waiving(desk, new_document(shared, desk.folder, own, file, opened.stamp.size), own, waiver)
+    document, _ = let_through(desk, new_document(shared, desk.folder, own, file, opened.stamp.size), own, waiver)
     document = identified_in(shared, desk.identification, document, reading)
     if doubtful and document.state is State.WAITING:
         suspect = document.suspected(shared.now(), shared.access_point.identity, since=opened.modified)

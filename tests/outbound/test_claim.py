@@ -23,8 +23,9 @@ from filedrop.files import FileStamp, InUse
 from filedrop.journal import Waiver
 from filedrop.model.document import Need, State, new_id
 from filedrop.model.fault import Fault
-from filedrop.outbound.claim import _claim, _look_at_unreadable, _look_into
+from filedrop.outbound.claim import _claim
 from filedrop.outbound.identified import identified_in
+from filedrop.outbound.look import look_at_unreadable, look_into
 from filedrop.storage import sidecar
 
 if TYPE_CHECKING:
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
     from support.bench import Bench
 
     from filedrop.model.document import Document
-    from filedrop.outbound.handover import Claimed
+    from filedrop.outbound.handover import Claim
     from filedrop.outbound.upload import OpenedDocument
 
 pytestmark = writers_unknown
 SETTLE, RESCAN, PATIENCE = 2.0, 120.0, 600.0  # seconds
 
 
-def code(claimed: Claimed | None) -> str:
+def code(claimed: Claim | None) -> str:
     """Why a claimed document failed at once."""
     assert claimed is not None
     assert claimed.opened is None
@@ -101,9 +102,9 @@ def test_how_long_it_has_lain_there(bench: Bench) -> None:
     assert bench.claim()
 
 
-def claim_of(bench: Bench, name: str, opened: OpenedDocument) -> Claimed | None:
+def claim_of(bench: Bench, name: str, opened: OpenedDocument) -> Claim | None:
     """The claim of a file that was opened before."""
-    file = _look_into(bench.desk, name, opened)
+    file = look_into(bench.desk, name, opened)
     assert file
     with contextlib.closing(file):
         return _claim(bench.desk, file, is_known=False)
@@ -115,7 +116,7 @@ def test_what_is_gone(bench: Bench) -> None:
     opened = bench.opened(path := bench.put())
     path.unlink()
     assert claim_of(bench, path.name, opened) is None
-    assert _look_at_unreadable(bench.desk, "gone.xml", PermissionError(EACCES, "not allowed")) is None
+    assert look_at_unreadable(bench.desk, "gone.xml", PermissionError(EACCES, "not allowed")) is None
     assert not bench.desk.scanner.seen
     assert bench.lying() == set()
 
@@ -136,10 +137,10 @@ def test_a_file_replaced_on_a_share(bench: Bench, content: bytes) -> None:
     path = bench.put(content=content)
     bench.life.report_closed(path.name)
     newer = invoice("2")
-    file = _look_into(bench.desk, path.name, bench.opened(path))
+    file = look_into(bench.desk, path.name, bench.opened(path))
     if file is None:  # half a document
         bench.clock.pass_on(3600)
-        file = _look_into(bench.desk, path.name, bench.opened(path))
+        file = look_into(bench.desk, path.name, bench.opened(path))
     assert file
     bench.put(content=newer)
     with contextlib.closing(file):
@@ -154,7 +155,7 @@ def test_moved_file_that_a_share_does_not_read(bench: Bench, monkeypatch: pytest
     on_a_share(bench.desk.folder)
     path = bench.put()
     bench.life.report_closed(path.name)
-    file = _look_into(bench.desk, path.name, bench.opened(path))
+    file = look_into(bench.desk, path.name, bench.opened(path))
     assert file
     monkeypatch.setattr(os, "open", opens_unreadable(path.name))
     with contextlib.closing(file), pytest.raises(OSError, match="Bad file descriptor"):
@@ -176,7 +177,7 @@ def test_written_while_it_is_read(bench: Bench) -> None:
     """A file that changes while it is read has to settle again, though its writer had closed it before."""
     opened = bench.opened(path := bench.put())
     path.write_bytes(invoice("2", note="This one is longer than the other."))
-    assert _look_into(bench.desk, path.name, opened) is None
+    assert look_into(bench.desk, path.name, opened) is None
     opened.close()
     assert bench.desk.scanner._settling["invoice.xml"] - bench.clock.steady() == pytest.approx(SETTLE, abs=0.1)
     assert bench.again_in() == SETTLE
@@ -483,7 +484,7 @@ def test_returned_file_that_is_replaced(bench: Bench, place: str, *, is_shared: 
     path = bench.outbound / "other.xml"
     (bench.outbound / "sending" / "invoice.xml").rename(path)
     bench.life.report_closed(path.name)
-    file = _look_into(bench.desk, path.name, bench.opened(path))
+    file = look_into(bench.desk, path.name, bench.opened(path))
     assert file
     bench.put(path.name, invoice("2"))
     with contextlib.closing(file):

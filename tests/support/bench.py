@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.documents import invoice
 
-from filedrop.outbound.claim import claim
+from filedrop.outbound.claim import claim_files
 from filedrop.outbound.upload import OpenedDocument
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from filedrop.model.document import Document
     from filedrop.outbound.desk import Desk
-    from filedrop.outbound.handover import Claimed
+    from filedrop.outbound.handover import Claim
 
 CONTENT = invoice()
 
@@ -60,15 +60,15 @@ class Bench:
         changed = datetime.fromtimestamp(path.stat().st_ctime, UTC)
         self.clock.skew = changed + timedelta(seconds=seconds) - self.clock.true()
 
-    def claim(self, name: str = "invoice.xml") -> Claimed | None:
+    def claim(self, name: str = "invoice.xml") -> Claim | None:
         """Claim a file, if it is ready."""
-        claimed = next(claim(self.desk, [name]), None)
+        claimed = next(claim_files(self.desk, [name]), None)
         if claimed and claimed.opened:
             assert not claimed.opened.file.closed
             claimed.opened.close()
         return claimed
 
-    def claimed(self, name: str = "invoice.xml") -> Claimed:
+    def claimed(self, name: str = "invoice.xml") -> Claim:
         """A file of which it was told that its writer has closed it, claimed."""
         self.life.report_closed(name)
         claimed = self.claim(name)
