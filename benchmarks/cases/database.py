@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from benchmarks.frame import Bench, Figure, Samples, Skipped, case
-from filedrop.journal import JOURNAL, Answer, Database, Journal
+from filedrop.journal import JOURNAL, Database, Journal, Outcome
 from filedrop.model.document import Document, Event, new_id
 from filedrop.model.message import Message
 from tests.support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
@@ -50,10 +50,10 @@ def _new() -> Document:
     )  # fmt: skip
 
 
-def _answer(document: Document) -> Answer:
+def _answer(document: Document) -> Outcome:
     message = Message(msg_no=next(_NUMBERS), received=RECEIVED)
     accepted = document.sent(NOON, message.msg_no, received=RECEIVED, uuid=None)
-    return Answer(accepted, message, otherwise=document)
+    return Outcome(accepted, message, otherwise=document)
 
 
 @case("database")

@@ -71,7 +71,7 @@ class Proposal(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateRule:
     """A rule that may correct documents: its values by field, in which `{0}` stands for the XPath `source`.
 
     `excluded` are the texts at `source` for which the rule sets nothing.
@@ -123,7 +123,7 @@ def propose(rehearsal: Rehearsal, failing: Sequence[Rehearsed], others: Iterable
 class _Trial:
     """Rules tried on documents of one company and kind."""
 
-    def __init__(self, rehearsal: Rehearsal, company: str, kind: str, candidates: Iterable[Candidate]) -> None:
+    def __init__(self, rehearsal: Rehearsal, company: str, kind: str, candidates: Iterable[CandidateRule]) -> None:
         """`candidates`: the rules that will be tried; each file is read once for all of them."""
         self._xpaths = {xpath for candidate in candidates for xpath in candidate.xpaths}
         self._readings: dict[Path, Reading] = {}
@@ -132,7 +132,7 @@ class _Trial:
         self._kind = kind
         self._number = len(rehearsal.config.mapping) + 1
 
-    def outcome(self, candidate: Candidate, group: Iterable[Rehearsed]) -> tuple[dict[Path, Document], set[str]]:
+    def outcome(self, candidate: CandidateRule, group: Iterable[Rehearsed]) -> tuple[dict[Path, Document], set[str]]:
         """By file, the documents that a rule corrects; and the texts that make a receiver that nobody confirms."""
         corrected: dict[Path, Document] = {}
         unconfirmed: set[str] = set()
@@ -147,7 +147,7 @@ class _Trial:
                 unconfirmed.add(text)
         return corrected, unconfirmed
 
-    def sets_something(self, candidate: Candidate, documents: Iterable[Rehearsed]) -> bool:
+    def sets_something(self, candidate: CandidateRule, documents: Iterable[Rehearsed]) -> bool:
         """Whether a rule sets an id of one of these documents."""
         by = self._identification(candidate)
         own = (rehearsed for rehearsed in documents if rehearsed.document.company == self._company.name)
@@ -158,7 +158,7 @@ class _Trial:
         """Whether a corrected document goes by other ids than it states, against a rule of the network."""
         return bool(contradicts(document, self._readings[file]))
 
-    def lines(self, candidate: Candidate) -> list[str]:
+    def lines(self, candidate: CandidateRule) -> list[str]:
         """The rule, as it stands in the configuration."""
         lines = ["mapping:", f"  - company: {in_yaml(self._company.name)}", f"    document: {in_yaml(self._kind)}"]
         for name, value in candidate.written().items():
@@ -166,14 +166,14 @@ class _Trial:
             lines.append(f"    {name}: {shown}")
         return lines
 
-    def _identification(self, candidate: Candidate) -> Identification:
+    def _identification(self, candidate: CandidateRule) -> Identification:
         """The identification of the company's documents with this rule after all others."""
         config, values = self._rehearsal.config, candidate.written()
         fixed = {"number": self._number, "line": 0, "company": self._company.name, "document": self._kind}
         rules = Rules((*config.mapping, Rule.model_validate(fixed | values)), config.tables, source=config.source)
         return identification_of(self._company, rules)
 
-    def _apply(self, candidate: Candidate, by: Identification, rehearsed: Rehearsed) -> tuple[Document | None, str]:
+    def _apply(self, candidate: CandidateRule, by: Identification, rehearsed: Rehearsed) -> tuple[Document | None, str]:
         """A document identified so, and the text at the candidate's source; None where it can't be read now."""
         with suppress(DocumentError, Changing, OSError):
             reading = self._read(rehearsed.file, {*by.xpaths, *candidate.xpaths})
@@ -198,7 +198,7 @@ def _kind(rehearsed: Rehearsed) -> tuple[str, str]:
     return rehearsed.document.company, rehearsed.document.type or ""
 
 
-def _candidates(rehearsal: Rehearsal, group: Sequence[Rehearsed]) -> Iterator[Candidate]:
+def _candidates(rehearsal: Rehearsal, group: Sequence[Rehearsed]) -> Iterator[CandidateRule]:
     """Rules that may correct these documents, the plainest first."""
     first = group[0]
     code = first.fault.code if first.fault else ""
@@ -211,7 +211,7 @@ def _candidates(rehearsal: Rehearsal, group: Sequence[Rehearsed]) -> Iterator[Ca
         yield from _accepted_pairs(rehearsal, group)
 
 
-def _other_numbers(place: str, unknown: str | None) -> Iterator[Candidate]:
+def _other_numbers(place: str, unknown: str | None) -> Iterator[CandidateRule]:
     """The receiver from another number of the party whose id should stand in this place, or can't be reached by it."""
     end = next((end for end in _NUMBERS if place.endswith(end)), "")
     if not end:
@@ -221,16 +221,16 @@ def _other_numbers(place: str, unknown: str | None) -> Iterator[Candidate]:
     scheme = (unknown or "").partition(":")[0]
     party = place.removesuffix(end) + (f"[{id_at}/@schemeID = '{scheme}']" if unknown else f"[not({id_at}/@schemeID)]")
     for number in any_numbers:
-        yield Candidate({"receiver": "concat({0}/@schemeID, ':', {0})"}, f"{party}/{number}[@schemeID]")
+        yield CandidateRule({"receiver": "concat({0}/@schemeID, ':', {0})"}, f"{party}/{number}[@schemeID]")
     for code, new, which, letters in _COUNTRIES:
         there = f"{party}[{country} = '{code}']"
         for number in (id_at, numbers[which]):
             if new != scheme:
                 form = f"concat('{new}:', translate({{0}}, '{letters} .-', ''))"
-                yield Candidate({"receiver": form}, f"{there}/{number}")
+                yield CandidateRule({"receiver": form}, f"{there}/{number}")
 
 
-def _accepted_pairs(rehearsal: Rehearsal, group: Sequence[Rehearsed]) -> Iterator[Candidate]:
+def _accepted_pairs(rehearsal: Rehearsal, group: Sequence[Rehearsed]) -> Iterator[CandidateRule]:
     """The document ids and process ids that all these receivers accept for what the documents are."""
     accepted: list[set[Pair]] = []
     for receiver, document in {rehearsed.document.receiver: rehearsed.document for rehearsed in group}.items():
@@ -241,4 +241,4 @@ def _accepted_pairs(rehearsal: Rehearsal, group: Sequence[Rehearsed]) -> Iterato
         if "*" in document_id or known_id not in (None, document_id):
             continue
         values = {"process_id": process_id}
-        yield Candidate(values if known_id else {"document_id": document_id} | values)
+        yield CandidateRule(values if known_id else {"document_id": document_id} | values)

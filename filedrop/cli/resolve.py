@@ -10,7 +10,7 @@ import click
 from filedrop.cli.opening import open_access_point, open_config, open_journal
 from filedrop.cli.show import say, show_json
 from filedrop.errors import Changed, FiledropError
-from filedrop.journal import Answer
+from filedrop.journal import Outcome
 from filedrop.model.document import A_PERSON_SAYS, Document, State
 from filedrop.model.message import LARGEST_NUMBER, contradiction
 from filedrop.text import looks_like
@@ -47,14 +47,14 @@ def resolve(config_option: str | None, name: str, *, msg_no: int | None, send_ag
         document = _in_doubt(journal, name)
         now = datetime.now().astimezone()
         if msg_no is None:
-            answer = Answer(document.not_found(now, event=f"to be sent again{A_PERSON_SAYS}"))
+            outcome = Outcome(document.not_found(now, event=f"to be sent again{A_PERSON_SAYS}"))
         else:
             message = _message(config, document, msg_no)
             event = f"sent{A_PERSON_SAYS}"
             sent = document.sent(now, msg_no, received=message.received, uuid=message.uuid, event=event)
-            answer = Answer(sent.later(now + config.outbound.track), message, otherwise=document)
+            outcome = Outcome(sent.later(now + config.outbound.track), message, otherwise=document)
         # As an answer: whose the number is, is decided in the transaction, since a daemon may find it just now.
-        (after,) = journal.numbers.record_answers([answer])
+        (after,) = journal.numbers.record_answers([outcome])
     if isinstance(after, Changed):
         raise FiledropError(f"{name} changed in the meantime: see filedrop status") from after
     if isinstance(after, FiledropError):

@@ -21,7 +21,7 @@ from filedrop.inbound.poller import InboxPoller
 from filedrop.model.document import participant_key
 from filedrop.model.report import AccountReport
 from filedrop.outbound.context import Context, Window, identification_of
-from filedrop.outbound.pipeline import OutboundPipeline, Unwatched
+from filedrop.outbound.pipeline import NoEvents, OutboundPipeline
 from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import inbound_folder, outbound_folder
 
@@ -184,7 +184,7 @@ class Account:
             self.context.of_company(company),
             folder,
             identification_of(company, mapping),
-            watch=self._watcher.watch_of(folder, company.watch) if self._watcher else Unwatched(),
+            events=self._watcher.watch_of(folder, company.watch) if self._watcher else NoEvents(),
             workers=self._workers,
         )
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, JournalError
 from filedrop.inbound.context import MarkedRead
-from filedrop.outbound.context import Outcome
+from filedrop.outbound.context import Unrecorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filedrop.journal import Journal
 
-    Result = Outcome | MarkedRead
+    Result = Unrecorded | MarkedRead
 
 AT_ONCE = 256  # answers in one commit: bounds how long others wait for it
 LONGEST_PAUSE = 15.0  # seconds between attempts to write, which begin at 1
@@ -56,7 +56,7 @@ class Recorder:
                 self._unwritten.append(result)
         batch, self._unwritten = self._unwritten, []
         try:
-            self._write_answers([outcome for outcome in batch if isinstance(outcome, Outcome)])
+            self._write_answers([answer for answer in batch if isinstance(answer, Unrecorded)])
         finally:
             self._write_marks([mark for mark in batch if isinstance(mark, MarkedRead)])
 
@@ -66,19 +66,19 @@ class Recorder:
         self._queue.put(None)
         self._thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _write_answers(self, outcomes: Sequence[Outcome]) -> None:
+    def _write_answers(self, answers: Sequence[Unrecorded]) -> None:
         failure: JournalError | None = None
         try:
-            recorded = self._journal.numbers.record_answers([outcome.answer for outcome in outcomes])
+            recorded = self._journal.numbers.record_answers([answer.outcome for answer in answers])
         except BaseException:
-            self._unwritten += outcomes
+            self._unwritten += answers
             raise
-        for outcome, document in zip(outcomes, recorded, strict=True):
+        for answer, document in zip(answers, recorded, strict=True):
             if isinstance(document, JournalError) and not isinstance(document, Changed):
-                self._unwritten.append(outcome)
+                self._unwritten.append(answer)
                 failure = document
             else:
-                outcome.returned(document)
+                answer.returned(document)
         if failure is not None:
             raise failure
 

@@ -40,7 +40,7 @@ from filedrop.journal.errands import Errand, Errands
 from filedrop.journal.folders import Folders
 from filedrop.journal.lately import Days, Lately, Received, Sent
 from filedrop.journal.messages import MessageRow, Messages, changed, is_same
-from filedrop.journal.numbers import Answer, Numbers
+from filedrop.journal.numbers import Numbers, Outcome
 from filedrop.journal.removal import Removal
 from filedrop.journal.responses import Responses
 from filedrop.journal.rows import Known
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JOURNAL",
-    "Answer",
     "Database",
     "Days",
     "Drop",
@@ -69,6 +68,7 @@ __all__ = [
     "MessageRow",
     "Newest",
     "NoJournal",
+    "Outcome",
     "Received",
     "Sent",
     "Total",

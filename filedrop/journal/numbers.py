@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _LATEST = 20  # messages whose times are compared to judge the access point's clocks
 
 
-class Answer(NamedTuple):
+class Outcome(NamedTuple):
     """The result of a request: the document after the answer, and its message, if any.
 
     `otherwise`: the document after the answer where the message turns out to be another document's.
@@ -85,28 +85,28 @@ class Numbers(Part):
         others = self._read(statements.OTHER_ROWS, folder=document.folder, id=document.id, **values)
         return any(same_moment(document.received, received) for (received,) in others)
 
-    def record_answers(self, answers: Iterable[Answer]) -> list[Document | FiledropError]:
+    def record_answers(self, outcomes: Iterable[Outcome]) -> list[Document | FiledropError]:
         """Write the results of several requests in one commit; for each, the result or error of `record`.
 
         The owner of a number is decided within the transaction: if two requests got the same answer, one keeps it.
         """
-        wanted = list(answers)
-        owned_by_any = self._engine.once_in_each(partial(_owned_by_any, answers=wanted))
-        documents = [document for answer in wanted for document in (answer.document, answer.otherwise) if document]
+        wanted = list(outcomes)
+        owned_by_any = self._engine.once_in_each(partial(_owned_by_any, outcomes=wanted))
+        documents = [document for outcome in wanted for document in (outcome.document, outcome.otherwise) if document]
         waited = self._engine.once_in_each(partial(waited_for, documents=documents))
 
-        def work(connection: Connection, answer: Answer) -> Document:
-            document, message = answer.document, answer.message
-            if message is not None and answer.otherwise is not None:
+        def work(connection: Connection, outcome: Outcome) -> Document:
+            document, message = outcome.document, outcome.message
+            if message is not None and outcome.otherwise is not None:
                 owned = owned_by_any(connection)
                 if (document.identity, message.msg_no) in owned:
                     with self._engine.reading_with(connection):
                         if self.is_owned(document.identity, message, document.company):
-                            document = answer.otherwise
+                            document = outcome.otherwise
                 owned.add((document.identity, message.msg_no))
             return put(connection, document, waited(connection))
 
-        return self._write_each([partial(work, answer=answer) for answer in wanted])
+        return self._write_each([partial(work, outcome=outcome) for outcome in wanted])
 
     def times(self, identity: str) -> list[tuple[datetime, str]]:
         """Of the latest documents accepted at their only request: when that was, by `Date`, and `received`."""
@@ -128,12 +128,12 @@ class Numbers(Part):
         self._write(lambda connection: connection.execute(statements.INSERT_SURPLUS, values))
 
 
-def _owned_by_any(connection: Connection, answers: Iterable[Answer]) -> set[tuple[str, int]]:
+def _owned_by_any(connection: Connection, outcomes: Iterable[Outcome]) -> set[tuple[str, int]]:
     """The accounts and numbers of those messages that any row may own: mostly none, by one question for an account."""
     numbers = defaultdict[str, list[int]](list)
-    for answer in answers:
-        if answer.message is not None:
-            numbers[answer.document.identity].append(answer.message.msg_no)
+    for outcome in outcomes:
+        if outcome.message is not None:
+            numbers[outcome.document.identity].append(outcome.message.msg_no)
     return {
         (identity, msg_no)
         for identity, asked in numbers.items()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from filedrop.errors import FiledropError
     from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Rules
-    from filedrop.journal import Answer, Journal
+    from filedrop.journal import Journal, Outcome
     from filedrop.model.message import Message
     from filedrop.outbound.validating import Validating
     from filedrop.storage.folders import OutboundFolder
@@ -74,7 +74,7 @@ class Window:
             self._under_way.pop(document_id, None)
 
 
-class Gone:
+class MissingDocuments:
     """Documents whose file two comparisons have missed, and after which of them the access point was asked since.
 
     Thread-safe: comparisons note and forget, the follower asks.
@@ -110,10 +110,10 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The answer to a request, still to be recorded; `returned` is called with the recorded document or the error."""
+class Unrecorded:
+    """The outcome of a request, still to be recorded; `returned` is called with the recorded document or the error."""
 
-    answer: Answer
+    outcome: Outcome
     returned: Callable[[Document | FiledropError], None]
 
 
@@ -150,13 +150,13 @@ class Context:
     log: structlog.stdlib.BoundLogger
     ready: Callable[[], bool]
     submit: Callable[[Callable[[], None], Callable[[], None], str], None]
-    record: Callable[[Outcome], None]
+    record: Callable[[Unrecorded], None]
     put: Callable[[Stepped], None]
     window: Window
     validating: Validating | None
     stopped: threading.Event
     keep_archive: timedelta | None = None
-    gone: Gone = field(default_factory=Gone)
+    missing: MissingDocuments = field(default_factory=MissingDocuments)
 
     def of_company(self, company: Company) -> Context:
         """The same for one company, with its settings."""

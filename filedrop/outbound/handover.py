@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, FiledropError
-from filedrop.journal import Answer, Duplicate
+from filedrop.journal import Duplicate, Outcome
 from filedrop.model.document import Document, Need, State
-from filedrop.outbound.context import Outcome
+from filedrop.outbound.context import Unrecorded
 from filedrop.outbound.identified import ANSWER, is_identified
 from filedrop.outbound.mailbox import Returned, Validated
 from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, same_number, send
@@ -294,17 +294,17 @@ class Handover:
 
     def _send(self, document: Document, opened: OpenedDocument) -> None:
         """Post a document. Called in a sender's thread."""
-        answer = Answer(document.doubted(self._shared.now(), "its request was broken off in filedrop"))
+        outcome = Outcome(document.doubted(self._shared.now(), "its request was broken off in filedrop"))
         try:
             with self._folder.in_use():
-                answer = send(self._shared, document, opened, self._folder)
+                outcome = send(self._shared, document, opened, self._folder)
         finally:
-            self._shared.record(Outcome(answer, partial(self._return, answer.document, opened)))
+            self._shared.record(Unrecorded(outcome, partial(self._return, outcome.document, opened)))
 
     def _give_back(self, document: Document, opened: OpenedDocument) -> None:
         """Return a document whose request never began, because the senders were stopped."""
-        answer = Answer(document.never_arrived(self._shared.now(), NO_TURN))
-        self._shared.record(Outcome(answer, partial(self._return, answer.document, opened)))
+        outcome = Outcome(document.never_arrived(self._shared.now(), NO_TURN))
+        self._shared.record(Unrecorded(outcome, partial(self._return, outcome.document, opened)))
 
     def _return(self, document: Document, opened: OpenedDocument, recorded: Document | FiledropError) -> None:
         """Return a document after its answer was recorded or given up. Called in the recorder's thread."""

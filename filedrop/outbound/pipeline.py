@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 BATCH = 32  # documents claimed in one step
 
 
-class Watch(Protocol):
+class EventSource(Protocol):
     """A folder's file events."""
 
     def begin(self, put: Callable[[Letter], None], *, was_away: bool) -> str:
@@ -56,10 +56,10 @@ class Watch(Protocol):
         """End."""
 
 
-class Unwatched:
+class NoEvents:
     """No file events: scans alone find the files."""
 
-    def begin(self, put: Callable[[Letter], None], *, was_away: bool) -> str:  # noqa: ARG002 - as Watch has it
+    def begin(self, put: Callable[[Letter], None], *, was_away: bool) -> str:  # noqa: ARG002 - as EventSource has it
         """Nothing is wrong."""
         return ""
 
@@ -70,7 +70,7 @@ class Unwatched:
 class OutboundPipeline:
     """The pipeline of one folder. `step` is for the worker in it, `close` for the end; the rest is thread-safe.
 
-    What others have for it comes by `put`. `watch` has the folder's file events. `was_scanned`: a scan was tried since
+    What others have for it comes by `put`. `events` are its file events. `was_scanned`: a scan was tried since
     the start, with or without success. `is_accounted_for`: since then, the journal was found to know all that was sent
     from the folder, or the folder was found to be unavailable. `is_hindered`: nothing could be posted when the worker
     last asked; as soon as something can, a step is due.
@@ -82,7 +82,7 @@ class OutboundPipeline:
         folder: OutboundFolder,
         identification: Identification,
         *,
-        watch: Watch,
+        events: EventSource,
         workers: FolderWorkers,
     ) -> None:
         mailbox = Mailbox(workers)
@@ -98,7 +98,7 @@ class OutboundPipeline:
         self._reporter = Reporter(desk, self.reconciliation.strays)
         self._shared = shared
         self._mailbox = mailbox
-        self._watch = watch
+        self._file_events = events
         self._moved_before = 0  # moves up to the scan that last forgot refusals
         self._not_before = -math.inf
         self._is_woken = False  # documents may have become due
@@ -160,7 +160,7 @@ class OutboundPipeline:
                 if self.folder.id and not self.health.trouble:
                     mark(self.desk)
         finally:
-            self._watch.end()
+            self._file_events.end()
             self._reporter.renew()
 
     def has_all_back(self) -> bool:
@@ -240,7 +240,7 @@ class OutboundPipeline:
             raise FolderUnavailable(f"{path} can't be listed: {explain(error, path)}") from error
         self._is_woken = True
         write_responses(self.desk)
-        self.health.report_unwatched(self._watch.begin(self.put, was_away=bool(self.health.trouble)))
+        self.health.report_unwatched(self._file_events.begin(self.put, was_away=bool(self.health.trouble)))
 
     def _take_further(self) -> None:
         is_woken, self._is_woken = self._is_woken, False

@@ -272,11 +272,11 @@ def _end_gone(desk: Desk, findings: Findings, place: str, document_ids: list[str
         if document.home == place and not desk.handover.has(document.id) and not shared.journal.answers.owes(document)
     }
     for document_id in findings.last(what) - missing.keys():
-        shared.gone.forget(document_id)  # it was put back
+        shared.missing.forget(document_id)  # it was put back
     for document_id in findings.twice(what, frozenset(missing)):
         document = missing[document_id]
         if desk.folder.stamp(place, document.file) is not None or desk.folder.came_back(document):
-            shared.gone.forget(document_id)
+            shared.missing.forget(document_id)
             continue
         _end_or_ask(shared, document)
 
@@ -284,12 +284,12 @@ def _end_gone(desk: Desk, findings: Findings, place: str, document_ids: list[str
 def _end_or_ask(shared: Context, document: Document) -> None:
     with suppress(Changed):  # just taken a step further: the next comparison sees it
         elsewhere = document.identity not in ("", shared.access_point.identity)  # another account: not asked from here
-        if document.state is State.WAITING or elsewhere or shared.gone.was_asked(document.id):
+        if document.state is State.WAITING or elsewhere or shared.missing.was_asked(document.id):
             shared.journal.documents.record(document.taken(shared.now()))
             shared.log.warning("document.taken", **document.log_facts)
-            shared.gone.forget(document.id)
-        elif document.id not in shared.gone:
-            shared.gone.note(document.id)
+            shared.missing.forget(document.id)
+        elif document.id not in shared.missing:
+            shared.missing.note(document.id)
             if document.state is State.SENT:
                 shared.journal.documents.record(document.later(shared.now()))  # asked after once more: due now
 

@@ -175,10 +175,10 @@ class DoubtResolver:
             return found.later(now + shared.rules.track)
         if memory.needs_a_person:
             memory.next = shared.steady() + max(BEFORE_A_PERSON, doubt)
-            shared.gone.note_asked(document.id)
+            shared.missing.note_asked(document.id)
             return self._ask(document, hindrances)
         if conclusion == "not found":
-            shared.gone.note_asked(document.id)
+            shared.missing.note_asked(document.id)
             return self._not_found(document, memory, begun)
         memory.next = shared.steady() + (SOON[0] if memory.was_undecided else VERY_SOON)
         memory.was_undecided = True

@@ -26,7 +26,7 @@ from filedrop.errors import (
 )
 from filedrop.files.patience import asking
 from filedrop.files.rights import explain
-from filedrop.journal import Answer
+from filedrop.journal import Outcome
 from filedrop.model.document import NEVER_ARRIVED, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction
@@ -50,48 +50,48 @@ STOPPED = "filedrop was stopped before the answer came"
 STATUS_SILENCE = 4.0  # seconds to wait for the status of a new message; the next document waits meanwhile
 
 
-def send(shared: Context, document: Document, opened: OpenedDocument, folder: OutboundFolder) -> Answer:
+def send(shared: Context, document: Document, opened: OpenedDocument, folder: OutboundFolder) -> Outcome:
     """Post a document whose row says "sending". The calling thread owns only this document."""
     try:
         is_held = asking(local=folder.local)(partial(folder.held_by, shared.steady()))
     except OSError as error:
         why = f"{folder.path} can't be looked into: {explain(error, folder.path)}"
-        return Answer(document.never_arrived(shared.now(), why, due=_next_try(shared, document)))
+        return Outcome(document.never_arrived(shared.now(), why, due=_next_try(shared, document)))
     if is_held or not shared.ready():
-        return Answer(document.never_arrived(shared.now(), NO_TURN))
+        return Outcome(document.never_arrived(shared.now(), NO_TURN))
     document = _ask_directory(shared, document)
     if document.state is State.FAILED:
-        return Answer(document)
+        return Outcome(document)
     return _posted(shared, document.requested(shared.access_point.clock()), opened, local=folder.local)
 
 
-def _posted(shared: Context, document: Document, opened: OpenedDocument, *, local: bool) -> Answer:
+def _posted(shared: Context, document: Document, opened: OpenedDocument, *, local: bool) -> Outcome:
     try:
         message = shared.access_point.send(document.ids, opened.upload(local=local))
         message = _accepted(shared, document, message)
     except BrokenOff as error:  # the file has changed: due now, to be put back; or it can't be read: due later
         due = _next_try(shared, document) if isinstance(error.__cause__, OSError) else None
-        return Answer(document.never_arrived(shared.now(), str(error), due=due))
+        return Outcome(document.never_arrived(shared.now(), str(error), due=due))
     except DocumentError as error:  # an invalid id; nothing was posted
-        return Answer(document.failed(shared.now(), Fault.of(*error.texts)))
+        return Outcome(document.failed(shared.now(), Fault.of(*error.texts)))
     except Rejected as error:
         shared.breaker.record_success(document.id)
-        return Answer(document.failed(shared.now(), rejected(error.text, error.status)))
+        return Outcome(document.failed(shared.now(), rejected(error.text, error.status)))
     except (Unauthorized, WrongAddress, Unavailable) as error:
         shared.breaker.record_failure(error, document.id)
         why = str(error)
         if isinstance(error, WrongAddress) and shared.breaker.ready:  # a probe has just been answered
             why = f"{error.answer} for this document alone, so base_url is right: ask the access point's operator why"
         shared.log.info("document.held_back", **document.log_facts, why=why)
-        return Answer(document.never_arrived(shared.now(), why, due=_next_try(shared, document, error.retry_after)))
+        return Outcome(document.never_arrived(shared.now(), why, due=_next_try(shared, document, error.retry_after)))
     except NoClearAnswer as error:
         shared.breaker.record_failure(error, document.id)
         doubted = document.doubted(shared.now(), str(error), unexplained=isinstance(error, Unexplained))
-        return Answer(log_doubt(shared, doubted))
+        return Outcome(log_doubt(shared, doubted))
     shared.breaker.record_success(document.id)
     now = shared.now()
     sent = document.sent(now, message.msg_no, received=message.received, uuid=message.uuid)
-    return Answer(sent.later(now + shared.rules.track), message, document.doubted(now, str(_anothers(message))))
+    return Outcome(sent.later(now + shared.rules.track), message, document.doubted(now, str(_anothers(message))))
 
 
 def _next_try(shared: Context, document: Document, asked_for: timedelta | None = None) -> datetime:

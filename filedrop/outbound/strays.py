@@ -61,7 +61,7 @@ BEING_WRITTEN = marked("its name is that of an unfinished file, so it isn't sent
 PUT_THERE = marked("filedrop didn't put it there, so it was not sent from here")
 
 
-class Candidate(NamedTuple):
+class PossibleStray(NamedTuple):
     """A name that may be a stray's: after how many seconds it is reported, and why."""
 
     patience: float
@@ -89,7 +89,7 @@ class Strays:
 
     found: tuple[Stray, ...] | None = None
     number: int = 0
-    candidates: dict[str, tuple[list[Candidate], int]] = field(default_factory=dict)
+    candidates: dict[str, tuple[list[PossibleStray], int]] = field(default_factory=dict)
     seen: dict[tuple[str, str], Seen] = field(default_factory=dict)
     pdfs: dict[tuple[str, str], tuple[FileStamp, str]] = field(default_factory=dict)
     first_look: float = math.inf
@@ -105,7 +105,7 @@ def look_for_strays(
     whether `archive/` may be listed now, if that is due.
     """
     steady = desk.shared.steady()
-    places: dict[str, Iterator[Candidate | None]] = {
+    places: dict[str, Iterator[PossibleStray | None]] = {
         "": _in_outbound(desk),
         "sending": (_candidate(desk, name, PUT_THERE) for name in sending),
         "sent": _in_sent(desk) if sent else iter(()),
@@ -128,9 +128,9 @@ def _recent(desk: Desk, months: list[str]) -> list[str]:
     return [month for month in months if month >= last][:MONTHS]
 
 
-def _first(candidates: Iterator[Candidate | None]) -> Generator[None, None, tuple[list[Candidate], int]]:
+def _first(candidates: Iterator[PossibleStray | None]) -> Generator[None, None, tuple[list[PossibleStray], int]]:
     """The candidates that are reported first, at most FOLLOWED, and the number of all; of all that is yielded."""
-    few, number = list[Candidate](), 0
+    few, number = list[PossibleStray](), 0
     for seen, candidate in enumerate(candidates, 1):
         if candidate is not None:
             few.append(candidate)
@@ -204,7 +204,7 @@ def _belongs(entry: Entry, folder: OutboundFolder) -> bool:
     return entry.name.endswith(".json") and sidecar.read(entry) is not None
 
 
-def _in_outbound(desk: Desk) -> Iterator[Candidate | None]:
+def _in_outbound(desk: Desk) -> Iterator[PossibleStray | None]:
     folder = desk.folder
     for entry in folder.at().scan():
         name = entry.name
@@ -214,25 +214,25 @@ def _in_outbound(desk: Desk) -> Iterator[Candidate | None]:
             yield _candidate(desk, name, NO_DOCUMENT)
         else:
             is_hidden = name.startswith(".") or is_of_the_system(name)
-            yield None if is_hidden or desk.folder.expects(name) else Candidate(UNCHANGED, name, NO_FILE)
+            yield None if is_hidden or desk.folder.expects(name) else PossibleStray(UNCHANGED, name, NO_FILE)
 
 
-def _candidate(desk: Desk, name: str, why: str) -> Candidate | None:
+def _candidate(desk: Desk, name: str, why: str) -> PossibleStray | None:
     """A file that is no document by its name; None where such names are expected."""
     if is_of_the_system(name) or desk.folder.expects(name):
         return None
     if name.endswith(tuple(desk.folder.ready_files(""))):
-        return Candidate(WHILE_WRITTEN, name, READY_ALONE)
+        return PossibleStray(WHILE_WRITTEN, name, READY_ALONE)
     if is_temporary(name):
-        return Candidate(WHILE_WRITTEN, name, BEING_WRITTEN)
-    return Candidate(UNCHANGED, name, CONFLICT_COPY if why == NO_DOCUMENT and is_conflict_copy(name) else why)
+        return PossibleStray(WHILE_WRITTEN, name, BEING_WRITTEN)
+    return PossibleStray(UNCHANGED, name, CONFLICT_COPY if why == NO_DOCUMENT and is_conflict_copy(name) else why)
 
 
-def _document(desk: Desk, name: str) -> Candidate | None:
-    return Candidate(UNCHANGED, name, PUT_THERE) if desk.folder.names_document(name) else None
+def _document(desk: Desk, name: str) -> PossibleStray | None:
+    return PossibleStray(UNCHANGED, name, PUT_THERE) if desk.folder.names_document(name) else None
 
 
-def _in_sent(desk: Desk) -> Iterator[Candidate | None]:
+def _in_sent(desk: Desk) -> Iterator[PossibleStray | None]:
     """Files in `sent/` that have neither a row nor a sidecar."""
     known, folder = Names(), desk.folder
     for name, _ in desk.shared.journal.documents.files_in(folder.id, "sent"):
@@ -249,7 +249,7 @@ def _in_sent(desk: Desk) -> Iterator[Candidate | None]:
             yield _document(desk, name) or _candidate(desk, name, PUT_THERE)
 
 
-def _in_month(desk: Desk, month: str) -> Iterator[Candidate | None]:
+def _in_month(desk: Desk, month: str) -> Iterator[PossibleStray | None]:
     """Documents in a folder of `archive/` that have neither a sidecar nor a row."""
     within, known = desk.folder.at("archive").folder(month), Names()
     for name in within.names():
@@ -266,4 +266,4 @@ def _in_month(desk: Desk, month: str) -> Iterator[Candidate | None]:
         ):
             yield None
         else:
-            yield Candidate(UNCHANGED, name, PUT_THERE)
+            yield PossibleStray(UNCHANGED, name, PUT_THERE)

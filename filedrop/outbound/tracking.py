@@ -136,7 +136,7 @@ class Tracking:
             if self._is_overdue(document, now, gone_since, outbox):
                 return document.failed(now, self._not_delivered(document, reports.others.get(document.id, "")))
             self._gone[document.id] = gone_since
-        self._shared.gone.note_asked(document.id)
+        self._shared.missing.note_asked(document.id)
         return self._asked(document)
 
     def _not_delivered(self, document: Document, otherwise: str) -> Fault:

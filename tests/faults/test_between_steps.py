@@ -546,7 +546,7 @@ def test_taken_put_back_and_taken_again(make_world: Callable[..., World], clock:
     sidecar = sent.with_name("invoice.xml.json").read_bytes()
     (document,) = life.journal.documents.in_state(State.SENT)
     sent.rename(taken)
-    while not life.pipeline.desk.shared.gone.was_asked(document.id):
+    while not life.pipeline.desk.shared.missing.was_asked(document.id):
         life.go_on(1)
     taken.rename(sent)
     sent.with_name("invoice.xml.json").write_bytes(sidecar)

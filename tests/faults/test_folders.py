@@ -189,7 +189,7 @@ def test_a_folder_hangs_whose_document_is_looked_for(make_world: Callable[..., W
     world.front.next("POST /outbox", reset_before, cut_after)
     world.put(world.outbound / "invoice.xml", invoice("1"))
     with world.service() as service:
-        gone = service.accounts[0].context.gone
+        gone = service.accounts[0].context.missing
         world.until(lambda: service.journal.documents.in_state(State.DOUBT))
         (world.outbound / "sending" / "invoice.xml").unlink()
         world.until(lambda: gone._was_asked, what="the file is missed")

@@ -18,7 +18,7 @@ from support import sql
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
 from filedrop.errors import Changed, FiledropError, JournalError
-from filedrop.journal import Answer, Drop, Duplicate, Journal, MessageRow, Waiver, schema
+from filedrop.journal import Drop, Duplicate, Journal, MessageRow, Outcome, Waiver, schema
 from filedrop.journal.connection import CAN_SHRINK, UNUSED
 from filedrop.model.document import LET_THROUGH, Document, Event, State
 from filedrop.model.fault import Fault
@@ -575,7 +575,7 @@ def test_answer_with_the_number_of_another(journal: Journal, received: str | Non
         process_id=first.process_id, received="2026-11-20T12:00:01Z",
     )  # fmt: skip
     sent = doubtful.sent(NOON, 7, received=message.received, uuid=None, event="found")
-    (after,) = journal.numbers.record_answers([Answer(sent, message, otherwise=doubtful)])
+    (after,) = journal.numbers.record_answers([Outcome(sent, message, otherwise=doubtful)])
     assert isinstance(after, Document)
     assert (after.state, after.msg_no) == (State.DOUBT, None)
 

@@ -12,7 +12,7 @@ import pytest
 from support.documents import BUYER, SELLER
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
-from filedrop.journal import Answer, Journal, statements
+from filedrop.journal import Journal, Outcome, statements
 from filedrop.model.document import Document
 from filedrop.model.fault import Fault
 from filedrop.model.response import AMBIGUOUS, KEPT, WAITS, Response
@@ -77,7 +77,7 @@ def test_one_that_comes_before_the_answers(journal: Journal, reference: str) -> 
     journal.responses.record([rejection(reference)])
     sending = journal.documents.record_all([posted(journal.documents.record(drop(number))) for number in (2, 1, 3)])
     answers = [
-        Answer(document.sent(NOON, 7 + nth, received=None, uuid=UUID if nth == 1 else None))
+        Outcome(document.sent(NOON, 7 + nth, received=None, uuid=UUID if nth == 1 else None))
         for nth, document in enumerate(sending)
     ]
     recorded = journal.numbers.record_answers(answers)

@@ -393,7 +393,7 @@ def test_a_file_that_a_person_took(bench: Bench) -> None:
     assert abs(row(bench, taken).history[-1].at - bench.clock.now()) < timedelta(minutes=1)
     assert row(bench, there) == there
     assert bench.told("document.taken") == 1
-    assert not bench.desk.shared.gone._was_asked
+    assert not bench.desk.shared.missing._was_asked
 
 
 def test_a_file_that_was_only_moved_for_a_while(bench: Bench) -> None:
@@ -441,12 +441,12 @@ def test_put_back_while_it_is_compared(bench: Bench) -> None:
     path, aside = bench.outbound / "sending" / document.file, bench.world.base / "aside.xml"
     path.rename(aside)
     compare(bench, 2)
-    bench.desk.shared.gone.note_asked(document.id)
+    bench.desk.shared.missing.note_asked(document.id)
     begin(bench)
     aside.rename(path)
     finish(bench)
     assert row(bench, document) == document
-    assert not bench.desk.shared.gone._was_asked
+    assert not bench.desk.shared.missing._was_asked
 
 
 @pytest.mark.usefixtures("in_slices")
@@ -471,7 +471,7 @@ def test_a_file_that_a_sender_has(bench: Bench) -> None:
     compare(bench, 3)
     assert row(bench, posted) == posted
     assert row(bench, moving) == moving
-    assert not bench.desk.shared.gone._was_asked
+    assert not bench.desk.shared.missing._was_asked
 
 
 def in_doubt(bench: Bench, identity: str = "") -> Document:
@@ -493,16 +493,16 @@ def test_the_access_point_is_asked_first(bench: Bench, place: str) -> None:
     path.unlink()
     compare(bench, 4)
     assert row(bench, document).state is document.state
-    assert bench.desk.shared.gone._was_asked == {document.id: False}
+    assert bench.desk.shared.missing._was_asked == {document.id: False}
     if place == "sent":
         due = row(bench, document).due
         assert due is not None
         assert due < bench.clock.now()
         assert row(bench, document).revision == document.revision + 1
-    bench.desk.shared.gone.note_asked(document.id)
+    bench.desk.shared.missing.note_asked(document.id)
     compare(bench)
     assert row(bench, document).state is State.TAKEN
-    assert not bench.desk.shared.gone._was_asked
+    assert not bench.desk.shared.missing._was_asked
     assert bench.told("document.taken") == 1
 
 
@@ -513,16 +513,16 @@ def test_put_back_before_the_answer(bench: Bench, place: str) -> None:
     path, aside = bench.outbound / place / document.file, bench.world.base / "aside.xml"
     path.rename(aside)
     compare(bench, 2)
-    bench.desk.shared.gone.note_asked(document.id)
+    bench.desk.shared.missing.note_asked(document.id)
     aside.rename(path)
     compare(bench)
-    assert not bench.desk.shared.gone._was_asked
+    assert not bench.desk.shared.missing._was_asked
     path.rename(bench.outbound / "other.xml")
     compare(bench)
-    bench.desk.shared.gone.note(document.id)
-    bench.desk.shared.gone.note_asked(document.id)
+    bench.desk.shared.missing.note(document.id)
+    bench.desk.shared.missing.note_asked(document.id)
     compare(bench)
-    assert not bench.desk.shared.gone._was_asked
+    assert not bench.desk.shared.missing._was_asked
     assert row(bench, document).state is document.state
 
 
@@ -532,15 +532,15 @@ def test_of_an_account_that_nobody_told(bench: Bench) -> None:
     (bench.outbound / "sent" / document.file).unlink()
     compare(bench, 3)
     assert row(bench, document).state is State.SENT
-    assert bench.desk.shared.gone._was_asked == {document.id: False}
+    assert bench.desk.shared.missing._was_asked == {document.id: False}
 
 
 def test_a_step_further_meanwhile(bench: Bench) -> None:
     """A document that was taken a step further since it was found missing isn't ended by what was known before."""
     before = lay(bench, "sent", sent(bench))
     now = bench.life.journal.documents.record(before.delivered_at(bench.clock.now(), "2027-01-01T00:00:00Z", None))
-    bench.desk.shared.gone.note(before.id)
-    bench.desk.shared.gone.note_asked(before.id)
+    bench.desk.shared.missing.note(before.id)
+    bench.desk.shared.missing.note_asked(before.id)
     _end_or_ask(bench.desk.shared, before)
     assert row(bench, before) == now
 

@@ -577,6 +577,6 @@ def test_another_accounts_doubt(bench: Bench) -> None:
 def test_asked_after(bench: Bench) -> None:
     """Of a document whose file is gone, a look that didn't find it is remembered."""
     document = doubtful(bench, reset_after_a_part)
-    bench.desk.shared.gone.note(document.id)
+    bench.desk.shared.missing.note(document.id)
     look(bench)
-    assert bench.desk.shared.gone._was_asked == {document.id: True}
+    assert bench.desk.shared.missing._was_asked == {document.id: True}

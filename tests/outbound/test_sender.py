@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from support.faults import Fault as Answering
     from support.world import World
 
-    from filedrop.journal import Answer
+    from filedrop.journal import Outcome
     from filedrop.outbound.context import Context
 
 STRANGER = "0192:123456785"
@@ -52,7 +52,7 @@ class Desk:
     def _answer(self, exchange: Exchange) -> None:
         self.answers[-1](exchange)
 
-    def send(self, answer: Answering = answered, **context: object) -> Answer | None:
+    def send(self, answer: Answering = answered, **context: object) -> Outcome | None:
         """Post the document; this becomes of the request."""
         self.answers.append(answer)
         opened = OpenedDocument.open(self.path)
