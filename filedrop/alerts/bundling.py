@@ -10,22 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from filedrop.status.kinds import A_MOMENT, KINDS
 from filedrop.status.matters import heading, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from filedrop.status.matters import Key
-    from filedrop.status.model import Kind, Matter
-
-_MINUTE = 60.0
-PATIENCE: dict[Kind, float] = {
-    "account": 15 * _MINUTE,
-    "folder": 5 * _MINUTE,
-    "journal": 5 * _MINUTE,
-    "trouble": 5 * _MINUTE,
-}
-A_MOMENT = _MINUTE  # that all others wait, since failures rarely come alone; and that must pass before one is over
+    from filedrop.status.model import Matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +120,7 @@ def _gone(known: Known, now: float) -> Known:
 
 
 def _is_due(known: Known, matter: Matter, *, now: float, quiet: float) -> bool:
-    patience = PATIENCE.get(matter["kind"], A_MOMENT)
+    patience = KINDS[matter["kind"]].patience
     if known.told is None:
         return now - known.since >= patience
     has_grown = matter["number"] > known.number or matter["newest"] > known.newest

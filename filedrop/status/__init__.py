@@ -1,5 +1,6 @@
 """What `status`, status.json and the page show.
 
+kinds         the kinds of what needs attention: their words, and how long an alert waits
 model         the form of it
 survey        everything together
 folders       what lies in each folder; it only looks

@@ -6,18 +6,19 @@ from collections import Counter
 from datetime import timedelta
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from filedrop.model.question import commands_in, question
 from filedrop.model.report import LISTED
 from filedrop.status.folders import HUNG
-from filedrop.status.model import Item, Kind, Matter, folders_of
+from filedrop.status.kinds import KINDS, Kind
+from filedrop.status.model import Item, Matter, folders_of
 from filedrop.status.reasons import LATELY, asked_again, stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET, is_gone
 from filedrop.storage.names import A_PDF, PDF_WITH_INVOICE
 from filedrop.storage.sidecar import DUPLICATE, retry
 from filedrop.text import command
-from filedrop.texts.languages import ENGLISH, counted, marked, plural, translated
+from filedrop.texts.languages import ENGLISH, counted, marked, translated
 from filedrop.times import as_duration, moment
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from filedrop.config import Company, Config
     from filedrop.journal import MessageRow
     from filedrop.model.document import Document
+    from filedrop.status.kinds import Plural
     from filedrop.status.model import CompanyStatus, DocumentStatus, FolderStatus, MessageStatus, Status, StrayStatus
     from filedrop.status.strays import RemovedFolder
 
@@ -40,24 +42,12 @@ _CONDITIONS = {  # of an account: what is said of it, and of the whole
     AWAY: ("the access point can't be reached", marked("The access point can't be reached.")),
     "unknown": ("no answer from the access point yet", marked("The access point hasn't answered yet.")),
 }
-_KINDS: tuple[Kind, ...] = get_args(Kind)
-_BY_THE_JOURNAL: tuple[Kind, ...] = (*LATELY, "doubt", "decide", "late", "overdue", "stuck")
+_ORDER = {kind: place for place, kind in enumerate(KINDS)}
 _DOUBT = (
     "filedrop keeps looking for them while their folder is available. To end it yourself, run: filedrop resolve ID "
     "--sent MSG_NO, or: filedrop resolve ID --send-again"
 )
 _LATE = "filedrop tries again by itself. Resolve the cause in each line, or ask the operator of the access point"
-_NOUNS: dict[Kind, tuple[str, str]] = {
-    **dict.fromkeys(
-        ("decide", "failed", *LATELY, "late", "overdue", "doubt"),
-        plural("{number} document", "{number} documents"),
-    ),
-    **dict.fromkeys(("alert", "trouble"), plural("{number} problem", "{number} problems")),
-    "folder": plural("{number} folder", "{number} folders"),
-    "table": plural("{number} table", "{number} tables"),
-    "stray": plural("{number} file", "{number} files"),
-    "stuck": plural("{number} message", "{number} messages"),
-}
 
 
 class Key(NamedTuple):
@@ -133,7 +123,7 @@ def find(
     found += [trouble(about, why) for about, why in status["troubles"].items()]
     found += [_matter("table", about=why, title=why) for why in status["tables"]]
     found += [_matter("alert", about=why, title=why) for why in status["alerts"]]
-    return sorted(found, key=lambda matter: _KINDS.index(matter["kind"]))
+    return sorted(found, key=lambda matter: _ORDER[matter["kind"]])
 
 
 def trouble(about: str, why: str) -> Matter:
@@ -146,7 +136,8 @@ def unseen(status: Status) -> frozenset[Key]:
 
     Among them are folders that the whole root speaks for.
     """
-    keys = {Key(kind, name) for name in status["companies"] for kind in _BY_THE_JOURNAL if status["journal"]}
+    by_the_journal = [kind for kind, row in KINDS.items() if row.by_the_journal and status["journal"]]
+    keys = {Key(kind, name) for name in status["companies"] for kind in by_the_journal}
     keys |= {Key("rejected")} if status["journal"] else set()
     keys |= {Key("stuck", about=name) for name in status["accounts"] if status["journal"]}
     for name, company in status["companies"].items():
@@ -179,9 +170,9 @@ def in_a_line(status: Status) -> str:
 
 def _needed(matters: Sequence[Matter], language: str) -> str:
     """How many documents, messages, folders and tables need attention, as a sentence; "" for none."""
-    counts: Counter[tuple[str, str]] = Counter()
+    counts: Counter[Plural] = Counter()
     for matter in matters:
-        if noun := _NOUNS.get(matter["kind"]):
+        if noun := KINDS[matter["kind"]].noun:
             counts[noun] += matter["number"]
     if not counts:
         return ""

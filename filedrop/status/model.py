@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from filedrop.status.kinds import Kind
+
 VERSION = 1
 Count = Literal["waiting", "sending", "doubt", "sent", "overdue", "failed", "received", "stuck"]
 COUNTS: tuple[Count, ...] = get_args(Count)
@@ -59,29 +61,6 @@ class MessageStatus(TypedDict):
     sender: str
     why: str
     again: str | None
-
-
-Kind = Literal[
-    "stopped",
-    "journal",
-    "account",
-    "folder",
-    "trouble",
-    "table",
-    "decide",
-    "failed",
-    "rejected",
-    "repeated",
-    "owed",
-    "unanswered",
-    "stray",
-    "late",
-    "overdue",
-    "stuck",
-    "doubt",
-    "alert",
-]
-"""Of matters, the most urgent first."""
 
 
 class Item(TypedDict):

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal, MessageRow
     from filedrop.model.document import Document
     from filedrop.status.folders import FolderSnapshot
-    from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus, Kind
+    from filedrop.status.kinds import Kind
+    from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus
 
 LATELY: dict[Kind, tuple[str, str]] = {
     "rejected": (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Config
     from filedrop.journal import Journal
-    from filedrop.status.model import Kind
+    from filedrop.status.kinds import Kind
 
 REPORTED = timedelta(days=90)  # for which a silence is reported: nobody tells us of an answer by telephone
 OWED = marked("The sender expects an answer")

@@ -31,7 +31,6 @@ from filedrop.status.model import (
     Counts,
     FolderStatus,
     Item,
-    Kind,
     Matter,
     Status,
 )
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal, MessageRow, Newest
     from filedrop.model.report import AccountReport, DaemonReport, FolderReport
     from filedrop.status.folders import FolderSnapshot
+    from filedrop.status.kinds import Kind
     from filedrop.status.strays import RemovedFolder
 
 LATELY = timedelta(days=7)  # for which a rejection is shown: nobody tells us when it was dealt with. Or a duplicate
