@@ -47,7 +47,8 @@ The packages; each names its modules. Imports only point down, which tests/test_
     programs     how every process is started: its environment, where its program is looked for, its time limit
     errors       the tree of errors
     texts        sentences for people about a document: forms with placeholders, and their translations
-    times        what a timestamp says, and when something is to be tried again
+    times        what a timestamp says
+    pauses       when something that failed is tried again: one policy for each thing
     text         strangers' words and names, safe to show
     sandbox      apart: an access point of one's own
 """

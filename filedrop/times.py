@@ -1,4 +1,4 @@
-"""Moments: parsing and comparing timestamps, and when to retry."""
+"""Moments: parsing, comparing and writing timestamps."""
 
 from __future__ import annotations
 
@@ -23,18 +23,6 @@ def calendar_day(written: str) -> str:
     """
     found = _DAY.fullmatch(written)
     return "-".join(filter(None, found.groups())) if found else written
-
-
-def backoff(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
-    """How long to wait after the n-th attempt: doubling from `first`, at most `longest`."""
-    # In floats, with a bounded exponent: a timedelta overflows after a night of attempts.
-    wanted = first.total_seconds() * 2.0 ** min(max(attempts - 1, 0), 100)
-    return longest if wanted >= longest.total_seconds() else timedelta(seconds=wanted)
-
-
-def is_due(due: datetime | None, now: datetime, longest: timedelta) -> bool:
-    """Whether it is time to retry. Waits never exceed `longest`, so a later `due` means that the clock was set back."""
-    return due is None or not now < due <= now + longest
 
 
 def today() -> date:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import AccessPointError, ConfigError, Interrupted, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.report import AccessReport
-from filedrop.times import backoff
+from filedrop.pauses import LOGIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.model.report import Condition
+    from filedrop.pauses import Backoff
 
 NO_LOGIN = frozenset({"refused", "no password"})  # conditions that end as soon as the login is another
-SOME_MINUTES = timedelta(minutes=3)  # first pause between probes of a refused login (contract 6)
 OFTEN = 2.0  # seconds between checks whether a refused login has been changed
-LONGEST_RETRY_AFTER = timedelta(hours=1)  # contract 6
 FAILURES_IN_A_ROW = 3  # of different documents: then the access point is at fault
 
 
@@ -38,14 +37,14 @@ class CircuitBreaker:
     """One account's circuit breaker. Thread-safe.
 
     `probe` makes a GET and raises its error. `login_changed`: whether the login has changed since it was refused.
+    `retry`: the pauses between probes in an outage.
     """
 
     def __init__(
         self,
         probe: Callable[[], None],
         *,
-        first: timedelta,
-        longest: timedelta,
+        retry: Backoff,
         steady: Callable[[], float],
         log: structlog.stdlib.BoundLogger,
         login_changed: Callable[[], bool],
@@ -54,8 +53,7 @@ class CircuitBreaker:
         self._probe = probe
         self._login_changed = login_changed
         self._now = now
-        self._first = first
-        self._longest = longest
+        self._retry = retry
         self._steady = steady
         self._log = log
         self._condition: Condition = "unknown"
@@ -153,17 +151,16 @@ class CircuitBreaker:
     def _trip(self, error: AccessPointError, *, by_documents: bool = False) -> None:
         self._by_documents |= by_documents
         self._failures += 1
-        pause = backoff(self._failures, self._first, self._longest)
-        before = self._condition
+        retry, before = self._retry, self._condition
         if isinstance(error, Unauthorized):
             self._condition = "no password" if isinstance(error.__cause__, ConfigError) else "refused"
-            pause = backoff(self._failures, min(SOME_MINUTES, self._longest), self._longest)
+            retry = retry.bound(LOGIN)
         elif isinstance(error, WrongAddress):
             self._condition = "wrong address"
         else:
             self._condition = "away"
-        if error.retry_after and error.retry_after > timedelta(0):
-            pause = min(error.retry_after, LONGEST_RETRY_AFTER)
+        asked = error.retry_after
+        pause = asked if asked and asked > timedelta(0) else timedelta(seconds=retry.seconds(self._failures))
         self._why = str(error)
         self._next_probe = self._steady() + pause.total_seconds()
         self._next_attempt = self._now() + pause

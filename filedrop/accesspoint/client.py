@@ -19,6 +19,7 @@ from filedrop.accesspoint.listing import listing, pages
 from filedrop.accesspoint.multipart import Multipart
 from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import without_scheme
+from filedrop.pauses import REQUEST
 
 if TYPE_CHECKING:
     import threading
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from filedrop.config import Account
     from filedrop.model.document import Ids
     from filedrop.model.message import Message
+    from filedrop.pauses import Backoff
 
 T = TypeVar("T")
 Pair = tuple[str, str]  # a document id and a process id that go together
@@ -43,8 +45,8 @@ _READ = (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND)  # contract
 class AccessPoint:
     """One account at an access point.
 
-    When `stopped` is set, there are no more retries and no further pages. `pauses` are the seconds between attempts,
-    `wall` is our wall clock in seconds since 1970.
+    When `stopped` is set, there are no more retries and no further pages. `retry` is for requests that never
+    arrived, `wall` is our wall clock in seconds since 1970.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class AccessPoint:
         login: Account,
         *,
         stopped: threading.Event,
-        pauses: Sequence[float] = (0.5, 1.5),
+        retry: Backoff = REQUEST,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -63,9 +65,7 @@ class AccessPoint:
         self._stopped = stopped
         self.cut_short: dict[str, str] = {}
         """For each list, why its last reading could not reach its end; "" where it did."""
-        self._transport = Transport(
-            login, self._address, stopped=stopped, pauses=pauses, monotonic=monotonic, wall=wall
-        )
+        self._transport = Transport(login, self._address, stopped=stopped, retry=retry, monotonic=monotonic, wall=wall)
         self.clock, self.login_changed = self._transport.clock, self._transport.login_changed
         self.read_ca_file = self._transport.read_ca_file
 

@@ -17,6 +17,7 @@ from filedrop.identify import codelist
 from filedrop.model.document import local_name, participant_key, without_scheme
 from filedrop.model.fault import Fault
 from filedrop.model.twins import twin
+from filedrop.pauses import EACH_MINUTE
 from filedrop.text import command
 from filedrop.texts import Text
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from filedrop.model.fault import Code
 
 UNKNOWN: Code = "receiver-unknown"
-REST = 60.0  # seconds
+OLD = 60.0  # seconds after which a negative answer is asked for again
 MOST = 10_000  # receivers in the cache
 MOST_PAIRS = 100_000  # accepted pairs in the cache
 SHOWN = 3  # pairs in a note
@@ -76,8 +77,8 @@ class ReceiverDirectory:
         The codes are `receiver-unknown` and `not-accepted`; the message is one line. Waits a short time for an answer.
         """
         objection = objection_to(self._known(ids, self._cache), ids, self._lookup)
-        if objection and self._cache > REST:
-            objection = objection_to(self._known(ids, REST), ids, self._lookup)
+        if objection and self._cache > OLD:
+            objection = objection_to(self._known(ids, OLD), ids, self._lookup)
         return objection and with_twin(
             objection, ids, lambda other: self._known(replace(ids, receiver=other), self._cache).connected
         )
@@ -105,7 +106,7 @@ class ReceiverDirectory:
                 self._pairs += len(known.accepts or ())
             except AccessPointError as error:
                 with self._lock:
-                    self._rests_until = self._steady() + REST
+                    self._rests_until = self._steady() + EACH_MINUTE.seconds()
                     self._asked.pop(key, None)
                 self._log.info("directory.away", why=str(error))
             finally:  # else waiting threads hang

@@ -25,13 +25,12 @@ from filedrop.errors import (
     WrongAddress,
 )
 from filedrop.model.message import Message, contradiction, number
+from filedrop.pauses import LONGEST_ASKED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filedrop.model.document import Ids
-
-_LONGEST_PAUSE = timedelta(hours=1)  # contract 6: Retry-After is honoured up to 1h
 
 # Field notes, "400 on POST /outbox", and the interface's "the documentId value is wrong". Only at the beginning: a
 # database error is answered with 400 too, and may contain "document_id".
@@ -158,9 +157,9 @@ def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
     """The pause, in seconds or to a date by the access point's clock (RFC 9110, 10.2.3); None where there is none."""
     text = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]{1,9}", text):
-        return min(timedelta(seconds=int(text)), _LONGEST_PAUSE)
+        return min(timedelta(seconds=int(text)), LONGEST_ASKED)
     try:
         pause = parsedate_to_datetime(text) - parsedate_to_datetime(headers.get("Date", ""))
     except (ValueError, TypeError, OverflowError):  # no date; or only one of them has an offset
         return None
-    return max(timedelta(0), min(pause, _LONGEST_PAUSE))
+    return max(timedelta(0), min(pause, LONGEST_ASKED))

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from filedrop import __version__
 from filedrop.errors import FiledropError
 from filedrop.files.patience import within
+from filedrop.pauses import EACH_MINUTE
 from filedrop.status.model import folders_of
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from filedrop.status.model import Status
 
 PATIENCE = 10.0  # seconds for the whole of it
-AGAIN = 60.0  # seconds at most until it is tried again
 _WELL = range(200, 300)
 
 
@@ -78,6 +78,7 @@ class HeartbeatSender:
         self.trouble = ""
         self._url = settings.url
         self._every = settings.every.total_seconds()
+        self._retry = EACH_MINUTE.within(settings.every)
         self._steady = steady
         self._log = log
         self._next = -math.inf
@@ -95,7 +96,7 @@ class HeartbeatSender:
             if self.trouble != str(error):
                 self._log.warning("heartbeat.failed", why=str(error))
             self.trouble = str(error)
-            self._next = begun + min(AGAIN, self._every)
+            self._next = begun + self._retry.seconds()
         else:
             self.trouble = ""
             self._next = begun + self._every

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from filedrop.alerts.memory import Letter, NotSent
 from filedrop.errors import ConfigError
-from filedrop.times import backoff, from_seconds, is_due, local, next_attempt
+from filedrop.pauses import LETTER
+from filedrop.times import from_seconds, local, next_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from filedrop.alerts.letters import Text
     from filedrop.config import Config
 
-FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
 OLD = timedelta(days=7)  # after which a digest is given up: it tells nobody anything new
 ALL = ""  # the reader of everything
 ALERT, DIGEST = "alert", "digest"
@@ -64,7 +64,7 @@ def is_untold(unsent: Iterable[Letter], reader: str) -> bool:
 
 def is_to_be_tried(letter: Letter, now: datetime) -> bool:
     """Whether it is time to try this letter."""
-    return is_due(from_seconds(letter.due), now, LONGEST_PAUSE)
+    return LETTER.is_due(from_seconds(letter.due), now)
 
 
 def send(config: Config, letter: Letter, now: datetime) -> Letter | None:
@@ -82,7 +82,7 @@ def send(config: Config, letter: Letter, now: datetime) -> Letter | None:
                 addresses.send(letter, left)
     except (NotSent, ConfigError) as error:
         attempts, had = letter.attempts + 1, error.had if isinstance(error, NotSent) else ()
-        due = now + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE)
+        due = LETTER.due(now, attempts)
         had = (*letter.had, *had)
         return replace(letter, had=had, attempts=attempts, due=due.timestamp(), why=str(error))
     return None

@@ -86,15 +86,15 @@ class Account:
         self.access_point = AccessPoint(
             account,
             stopped=stopped,
-            pauses=clockwork.pauses,
+            retry=clockwork.retry,
             monotonic=clockwork.steady,
             wall=lambda: clockwork.now().timestamp(),
         )
         rules = settings.outbound
+        retry = clockwork.backoff(rules.retry.first, rules.retry.longest)
         self.breaker = CircuitBreaker(
             self.access_point.probe,
-            first=rules.retry.first,
-            longest=rules.retry.longest,
+            retry=retry,
             steady=clockwork.steady,
             now=clockwork.now,
             login_changed=self.access_point.login_changed,
@@ -112,6 +112,7 @@ class Account:
             ),
             journal=journal,
             rules=rules,
+            retry=retry,
             now=clockwork.now,
             steady=clockwork.steady,
             log=log,

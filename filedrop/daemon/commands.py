@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import JournalError
 from filedrop.files import NO_FILE, Directory, open_regular
+from filedrop.pauses import EACH_MINUTE
 from filedrop.programs import Program, how_it_ended
 from filedrop.storage import sidecar
 from filedrop.text import one_line
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from filedrop.process.pool import Pool
 
 AT_ONCE = 4  # companies
-AGAIN = 60.0  # seconds until a program that could not be started is tried again
+ANYWAY = 60.0  # seconds until the journal is looked at, though we have written nothing
 LONGEST_SAID = 500  # characters of what a program says
 
 
@@ -103,7 +104,7 @@ class CommandRunner:
         retries = any(due <= now for due in (*list(self._not_before.values()), self._anyway))
         if self._closed.is_set() or (commits == self._seen and not retries):
             return
-        self._seen, self._anyway = commits, now + AGAIN
+        self._seen, self._anyway = commits, now + ANYWAY
         with suppress(JournalError):  # `status` says so
             for errand in self._journal.errands.first():
                 if serves(errand.company):
@@ -175,7 +176,7 @@ class CommandRunner:
         except (OSError, ValueError) as error:  # ValueError: a NUL in a name
             why = f"can't be started: {getattr(error, 'strerror', None) or error}; it is tried again each minute"
             self._fails(about, f"{arguments[0]} {why}", path)
-            self._not_before[errand.company] = time.monotonic() + AGAIN
+            self._not_before[errand.company] = time.monotonic() + EACH_MINUTE.seconds()
             return False
         if program is None:
             why = f"{arguments[0]} was not run for {path}: {why}"
@@ -214,7 +215,7 @@ class CommandRunner:
         try:
             self._journal.errands.end(errand)
         except JournalError:
-            self._not_before[errand.company] = time.monotonic() + AGAIN
+            self._not_before[errand.company] = time.monotonic() + EACH_MINUTE.seconds()
             raise
         self._ended.discard(errand)
 

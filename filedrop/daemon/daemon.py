@@ -326,7 +326,8 @@ def _validating(
 ) -> Validating | None:
     """What validates the documents of those companies that want it; None where the configuration has no validator."""
     validator = validator_of(config.validation, config.state, passed=config.pass_environment)
-    return Validating(validator, submit=pool.submit, now=clockwork.now, log=log) if validator else None
+    retry = clockwork.backoff(config.outbound.retry.first, config.outbound.retry.longest)
+    return Validating(validator, submit=pool.submit, retry=retry, now=clockwork.now, log=log) if validator else None
 
 
 def _unvalidated(validating: Validating, accounts: Iterable[Account], journal: Journal) -> str:

@@ -10,6 +10,7 @@ from filedrop.model.document import State
 from filedrop.outbound.mailbox import Returned
 from filedrop.outbound.resolver import DoubtResolver
 from filedrop.outbound.tracking import Tracking
+from filedrop.pauses import LOOK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from filedrop.process.folder_worker import FolderWorkers
 
 DISTANT = 3600.0  # seconds: nothing is due
-AFTER_FAILURE = 30.0  # seconds until a failed look or tracking is retried; `retry.longest`, if shorter
 TOGETHER = 5.0  # seconds at most between two trackings, so that what is due by then shares one reading of the lists
 A_TENTH = 10  # or this part of `track`, if that is shorter
 
@@ -37,7 +37,7 @@ class Follower:
         self.is_hindered = False
         self._shared = shared
         self._pipelines = pipelines
-        self._pause = min(AFTER_FAILURE, shared.rules.retry.longest.total_seconds())
+        self._retry = shared.retry.bound(LOOK)
         self._together = min(TOGETHER, shared.rules.track.total_seconds() / A_TENTH)
         self._not_before: dict[str, float] = {}  # by task (steady)
         self._failed: set[str] = set()  # tasks
@@ -98,7 +98,8 @@ class Follower:
         wait = max(wait, self._not_before.get(what, 0.0) - steady())
         if wait > 0:
             return wait
-        self._not_before[what] = steady() + self._pause
+        pause = self._retry.seconds()
+        self._not_before[what] = steady() + pause
         self._failed.add(what)
         try:
             changed = find()
@@ -107,7 +108,7 @@ class Follower:
             if isinstance(error, OSError):  # what may be a document in doubt can't be kept to be compared
                 raise
             self.failed(error, "errand.failed", errand=what)
-            return self._pause
+            return pause
         self._not_before[what] = steady() + apart
         self._failed.discard(what)
         self._fails_since.pop(what, None)

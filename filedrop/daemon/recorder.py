@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from filedrop.errors import Changed, JournalError
 from filedrop.inbound.context import MarkedRead
 from filedrop.outbound.context import Unrecorded
+from filedrop.pauses import RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Result = Unrecorded | MarkedRead
 
 AT_ONCE = 256  # answers in one commit: bounds how long others wait for it
-LONGEST_PAUSE = 15.0  # seconds between attempts to write, which begin at 1
 
 
 class Recorder:
@@ -94,16 +94,16 @@ class Recorder:
             mark.returned()
 
     def _work(self) -> None:
-        pause = 1.0
+        failures = 0
         while self._unwritten or not (self._closing.is_set() and self._queue.empty()):
             if not self._unwritten:
                 result = self._queue.get()
                 if result is not None:
                     self._unwritten.append(result)
             if self._attempt("recorder", self.step):
-                pause = 1.0
+                failures = 0
             elif self._closing.is_set():
                 return
             else:
-                self._closing.wait(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                failures += 1
+                self._closing.wait(RECORD.seconds(failures))

@@ -30,6 +30,7 @@ from filedrop.files.patience import asking
 from filedrop.inbound.attachments import LONGEST_STATED, MOST, pdf_alone, xml_name
 from filedrop.inbound.filetype import XML
 from filedrop.inbound.reserving import id_of
+from filedrop.pauses import EACH_MINUTE
 from filedrop.storage import sidecar
 from filedrop.storage.names import page_name
 from filedrop.storage.withdrawal import attachments_beside
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 2  # at what is made beside a document
 NO_PAGE = "there is no page: {}"
-AGAIN = 60.0  # seconds until a folder is tried again that is unavailable, or where a page could not be written
 SOON = 0.2  # seconds until a folder is looked at again whose delivery has not taken its first step
 
 
@@ -221,7 +221,7 @@ class OwedPages:
         """The seconds until the page of this message may be made."""
         delivery = self._deliveries.get(row.folder)
         if delivery.trouble if delivery is not None else Path(row.folder) in self._named:
-            return AGAIN
+            return EACH_MINUTE.seconds()
         if delivery is not None and not delivery.folder.id:
             return SOON
         return self._not_before.get(row.folder, 0.0) - time.monotonic()
@@ -236,7 +236,7 @@ class OwedPages:
         if left != begun.page:
             self._journal.messages.record(replace(made, page=left))
         if left is not None:
-            self._not_before[row.folder] = time.monotonic() + AGAIN
+            self._not_before[row.folder] = time.monotonic() + EACH_MINUTE.seconds()
 
     def _try(self, row: MessageRow, tries: int, delivery: InboundDelivery | None) -> tuple[int | None, MessageRow]:
         """The attempts that count after an attempt (None where all is made or given up), and the row with its sidecar.

@@ -20,7 +20,7 @@ from filedrop.inbound.fetcher import NotTaken
 from filedrop.inbound.inbox import Inbox, Unread
 from filedrop.model.document import participant_key
 from filedrop.model.report import InboxReport
-from filedrop.times import backoff, is_due
+from filedrop.pauses import MESSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 NAMED = 3  # messages for none of the companies that are kept of a poll, to be shown
 NO_EFFECT = "they were marked as read, but the access point still lists them as unread: tell its operator"
-FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)  # between tries of a message that can't be taken
 PUT_OFF_AT_MOST = timedelta(minutes=5)  # from one poll to the next: a slow download holds up no other message
 
 
@@ -151,7 +150,7 @@ class InboxPoller:
     def _stuck(self, delivery: InboundDelivery, unread: Unread, why: str) -> None:
         context = self._context
         attempts = (unread.row.attempts if unread.row else 0) + 1
-        due = context.now() + backoff(attempts, FIRST_PAUSE, LONGEST_PAUSE)
+        due = MESSAGE.due(context.now(), attempts)
         stuck = context.row_of(delivery.folder, unread.row or unread.message, "stuck")
         context.journal.messages.record(replace(stuck, attempts=attempts, due=due, why=why))
         company = delivery.folder.company
@@ -165,7 +164,7 @@ class InboxPoller:
 
     def _is_due(self, unread: Unread) -> bool:
         row = unread.row
-        return row is None or row.state != "stuck" or is_due(row.due, self._context.now(), LONGEST_PAUSE)
+        return row is None or row.state != "stuck" or MESSAGE.is_due(row.due, self._context.now())
 
     def _delivery(self, message: Message) -> InboundDelivery | None:
         return self._by_receiver.get(participant_key(message.receiver or ""), self._unassigned)

@@ -32,6 +32,7 @@ from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEM
 from filedrop.journal.postgres_session import Address, Statements, end_sessions, lineage_of, storable
 from filedrop.journal.schema import SCHEMA_VERSION
 from filedrop.model.hosts import Me
+from filedrop.pauses import SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 _READERS = 4  # sessions for threads that read; with the writer's they are all
 _PATIENCE = 10.0  # seconds
 _LONG_PATIENCE = 60.0  # of a move, which has statements about all rows
-_AGAIN = 0.2  # seconds between attempts to reach a server that restarts
 _OPEN = (pq.TransactionStatus.INTRANS, pq.TransactionStatus.INERROR)
 _DAMAGE = ("XX001", "XX002")  # data or an index is corrupted
 
@@ -189,7 +189,7 @@ class Postgres(Engine):
             except psycopg.Error:
                 if time.monotonic() > end:
                     raise
-                time.sleep(_AGAIN)
+                time.sleep(SESSION.seconds())
         if not lineage or self._lineage != lineage:
             raise JournalError("another server answers there now")
         ((status,),) = self._writer.execute(_STATUS, [self._transaction]).fetchall()
@@ -218,7 +218,7 @@ class Postgres(Engine):
         try:
             session = self._connect()
         except psycopg.Error as error:
-            self._refused, self._not_before = error, time.monotonic() + _AGAIN
+            self._refused, self._not_before = error, time.monotonic() + SESSION.seconds()
             raise
         try:
             end_sessions(session, self.incarnation, self._patience, self._lost)

@@ -22,7 +22,7 @@ _FIXED = (
 )  # fmt: skip
 _ALL = f"SELECT {', '.join(COLUMNS)} FROM documents WHERE"
 _THE_SAME = "id = :id AND revision = :before"
-_IS_DUE = "(due IS NULL OR due <= :now OR due > :latest)"  # as `times.is_due`
+_IS_DUE = "(due IS NULL OR due <= :now OR due > :latest)"  # as `pauses.Backoff.is_due`
 _ON_ITS_WAY = f"open AND identity = :identity AND state = '{State.SENT}' AND place = 'sent'"
 _STEP = f"{_ALL} open AND folder = :folder AND"
 _WAITING = f"open AND folder = :folder AND state = '{State.WAITING}' AND place = 'sending'"

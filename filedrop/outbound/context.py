@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal, Outcome
     from filedrop.model.message import Message
     from filedrop.outbound.validating import Validating
+    from filedrop.pauses import Backoff
     from filedrop.storage.folders import OutboundFolder
 
 
@@ -133,8 +134,9 @@ class Context:
     `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `ready` says whether documents may
     be posted and looked for now. `submit` has a company's request made by another thread, or calls its second argument
     where the request never begins; the outcome goes to `record`. `put` leaves a letter for the account.
-    `validating` is None where documents aren't validated; `keep_archive` where the archive is kept
-    for ever. After `stopped`, what comes back is put away, and nothing else begins.
+    `retry`: the pauses of probes, and of a document that never arrived. `validating` is None where documents aren't
+    validated; `keep_archive` where the archive is kept for ever. After `stopped`, what comes back is put away, and
+    nothing else begins.
 
     The account itself has the common settings, each pipeline those of its company (`of_company`).
     """
@@ -145,6 +147,7 @@ class Context:
     directory: ReceiverDirectory
     journal: Journal
     rules: Outbound
+    retry: Backoff
     now: Callable[[], datetime]
     steady: Callable[[], float]
     log: structlog.stdlib.BoundLogger

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from filedrop.accesspoint.breaker import LONGEST_RETRY_AFTER
 from filedrop.errors import DocumentError
 from filedrop.files.rights import explain
 from filedrop.model.document import A_PERSON_SAYS, Document, Need, State
@@ -15,6 +14,7 @@ from filedrop.outbound.identified import identified_now, keeps_ids
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.waiting import log_need
+from filedrop.pauses import LONGEST_ASKED
 
 if TYPE_CHECKING:
     from filedrop.outbound.desk import Desk
@@ -41,7 +41,7 @@ class Leftovers:
     def continue_due(self, *, sends: bool) -> None:
         """Continue what a crash, an outage or a hindrance has left, and what a person has decided."""
         desk, shared, room = self._desk, self._shared, self._desk.handover.room if sends else 0
-        now, longest = shared.now() if room > 0 else None, max(shared.rules.retry.longest, LONGEST_RETRY_AFTER)
+        now, longest = shared.now() if room > 0 else None, max(shared.retry.longest, LONGEST_ASKED)
         due = shared.journal.documents.steps_due(desk.folder.id, now, longest=longest, limit=READ_AT_ONCE)
         documents = [document for document in due if not desk.handover.has(document.id)]
         documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known
@@ -110,7 +110,7 @@ class Leftovers:
             return None
         except OSError as error:
             now, why = shared.now(), f"the file can't be read: {explain(error, entry)}"
-            waits = document.waits_for(now, Need.FILE, why, due=now + shared.rules.retry.longest)
+            waits = document.waits_for(now, Need.FILE, why, due=now + shared.retry.longest)
             log_need(shared.log, waits, before=document)
             shared.journal.documents.record(waits)
             return None

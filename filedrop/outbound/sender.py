@@ -7,12 +7,12 @@ moves (daemon/recorder). So a crash leaves a document that is looked for, never 
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import BrokenOff
-from filedrop.accesspoint.breaker import LONGEST_RETRY_AFTER
 from filedrop.errors import (
     AccessPointError,
     DocumentError,
@@ -34,10 +34,9 @@ from filedrop.outbound.identified import is_answer
 from filedrop.text import command
 from filedrop.texts import Text
 from filedrop.texts.languages import date
-from filedrop.times import backoff
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from filedrop.model.document import Document
     from filedrop.model.message import Message
@@ -96,9 +95,8 @@ def _posted(shared: Context, document: Document, opened: OpenedDocument, *, loca
 
 def _next_try(shared: Context, document: Document, asked_for: timedelta | None = None) -> datetime:
     """When to try a document again that never arrived; `asked_for` is the pause that the access point asked for."""
-    retry = shared.rules.retry
-    pause = backoff(document.attempts + 1, retry.first, retry.longest)
-    return shared.now() + max(pause, min(asked_for or pause, LONGEST_RETRY_AFTER))
+    now = shared.now()
+    return max(shared.retry.due(now, document.attempts + 1), now + (asked_for or timedelta(0)))
 
 
 def why_not_taken(document: Document) -> str:

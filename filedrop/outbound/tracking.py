@@ -16,8 +16,8 @@ from filedrop.model.document import State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction, difference, is_known
 from filedrop.outbound.matching import last_attempt
+from filedrop.pauses import Backoff
 from filedrop.texts import Text
-from filedrop.times import backoff, is_due
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,7 +39,8 @@ class Tracking:
     def __init__(self, shared: Context, pipelines: Sequence[OutboundPipeline]) -> None:
         self._shared = shared
         self._pipelines = pipelines
-        self._longest = max(LONGEST, shared.rules.track)
+        # Nothing is left to chance: documents that are due together share one reading of the lists.
+        self._pauses = Backoff(shared.rules.track, max(LONGEST, shared.rules.track), chance=lambda: 0.0)
         self._gone: dict[str, float] = {}  # ids of documents that left the outbox undelivered, since when (steady)
 
     def wait(self) -> float | None:
@@ -47,7 +48,7 @@ class Tracking:
         first, now = self._shared.journal.documents.tracking_due(self._shared.access_point.identity), self._shared.now()
         if first is None:
             return None
-        return 0.0 if is_due(first, now, self._longest) else (first - now).total_seconds()
+        return 0.0 if self._pauses.is_due(first, now) else (first - now).total_seconds()
 
     def track(self) -> list[Document]:
         """Ask after the documents that are due, oldest first, and record the answers. Returns those that have ended.
@@ -56,7 +57,7 @@ class Tracking:
         """
         shared = self._shared
         identity, now = shared.access_point.identity, shared.now()
-        due = shared.journal.documents.tracked(identity, now, longest=self._longest, limit=ASKED_AT_ONCE)
+        due = shared.journal.documents.tracked(identity, now, longest=self._pauses.longest, limit=ASKED_AT_ONCE)
         return self._track(due) if due else []
 
     def _track(self, documents: list[Document]) -> list[Document]:
@@ -161,8 +162,7 @@ class Tracking:
 
     def _asked(self, document: Document) -> Document:
         """The document, not delivered yet, to be asked after again: the pause doubles each time."""
-        pause = backoff(document.asked + 2, self._shared.rules.track, self._longest)
-        return document.asked_after(self._shared.now() + pause)
+        return document.asked_after(self._pauses.due(self._shared.now(), document.asked + 2))
 
 
 class _Reports:

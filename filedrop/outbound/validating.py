@@ -15,7 +15,6 @@ from filedrop.model.fault import Fault
 from filedrop.outbound.waiting import log_need
 from filedrop.text import in_yaml
 from filedrop.texts import Text
-from filedrop.times import backoff
 from filedrop.validation import Kind
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Outbound
     from filedrop.outbound.upload import OpenedDocument
+    from filedrop.pauses import Backoff
     from filedrop.validation import Validator, Verdict
 
 VALIDATED = "validated"  # the event
@@ -44,8 +44,8 @@ class Validating:
     """Validates the documents of all accounts. Thread-safe.
 
     `submit` has a task of a company done by another thread, or calls its second argument where the task never begins.
-    `trouble`: why the last document was sent without a verdict, "" where there was one. Those that wait for one say so
-    themselves (`Document.needs`).
+    `retry`: the pauses of a document that waits for a verdict; it says so itself (`Document.needs`). `trouble`: why the
+    last document was sent without a verdict, "" where there was one.
     """
 
     def __init__(
@@ -53,12 +53,14 @@ class Validating:
         validator: Validator,
         *,
         submit: Callable[[Callable[[], None], Callable[[], None], str], None],
+        retry: Backoff,
         now: Callable[[], datetime],
         log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.submit = submit
         self.trouble = ""
         self._validator = validator
+        self._retry = retry
         self._now = now
         self._log = log
         self._closed = threading.Event()
@@ -102,8 +104,8 @@ class Validating:
         return Judgement(document, passes=True)
 
     def _unjudged(self, document: Document, why: str, rules: Outbound) -> Judgement:
-        now, retry = self._now(), rules.retry
-        due = now + backoff(document.attempts + 1, retry.first, retry.longest)
+        now = self._now()
+        due = self._retry.due(now, document.attempts + 1)
         waits = document.waits_for(now, Need.VERDICT, why, due=due)
         log_need(self._log, waits, before=document)
         if rules.validate_ != "refuse":

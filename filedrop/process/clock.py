@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import time
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from filedrop.pauses import REQUEST, Backoff
 from filedrop.process.pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
+    from datetime import timedelta
 
 
 def now() -> datetime:
@@ -22,13 +25,18 @@ def now() -> datetime:
 class Clockwork:
     """The daemon's clocks and threads: wall clock with its offset, monotonic clock in seconds, class of the pools.
 
-    `pauses` are the seconds between attempts at a request that never arrived.
+    `retry`: how a request that never arrived is tried again. `chance`: see `Backoff`.
     """
 
     now: Callable[[], datetime] = now
     steady: Callable[[], float] = time.monotonic
     pool: type[Pool] = Pool
-    pauses: Sequence[float] = (0.5, 1.5)
+    retry: Backoff = REQUEST
+    chance: Callable[[], float] = random.random
+
+    def backoff(self, first: timedelta, longest: timedelta) -> Backoff:
+        """The policy with these pauses."""
+        return Backoff(first, longest, chance=self.chance)
 
 
 REAL = Clockwork()  # the computer's clocks and threads

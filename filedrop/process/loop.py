@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, FiledropError
+from filedrop.pauses import TURN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     import structlog
 
 LONGEST_SLEEP = 60.0  # seconds between two turns at most, however late the next is due
-LONGEST_PAUSE = 60.0  # seconds at most after repeated failures
 
 
 def attempt(log: structlog.stdlib.BoundLogger, what: str, job: Callable[[], object]) -> bool:
@@ -82,7 +82,7 @@ class Loop:
                 failures = 0
             else:
                 failures += 1
-                self._wanted = min(LONGEST_PAUSE, 2.0 ** min(failures, 10))
+                self._wanted = TURN.seconds(failures)
             self._woken.wait(max(0.0, min(self._wanted, LONGEST_SLEEP)))
 
     def _take_turn(self) -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.backoffs import AT_ONCE
 
 from filedrop.accesspoint import AccessPoint
 from filedrop.config import Account
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.scripted import Scripted
+
+    from filedrop.pauses import Backoff
 
 PASSWORD = "pæss:wörd-Zq7"
 
@@ -28,7 +31,7 @@ def connect() -> Iterator[Callable[..., AccessPoint]]:
         base_url: str,
         *,
         stopped: threading.Event | None = None,
-        pauses: tuple[float, ...] = (0, 0),
+        retry: Backoff = AT_ONCE,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         **keys: Any,
@@ -38,7 +41,7 @@ def connect() -> Iterator[Callable[..., AccessPoint]]:
         keys = {"connect_timeout": timedelta(seconds=5), "read_timeout": timedelta(seconds=5)} | keys
         login = Account(name="main", base_url=base_url, username="acmé", **keys)
         stopped = stopped or threading.Event()
-        made.append(AccessPoint(login, stopped=stopped, pauses=pauses, monotonic=monotonic, wall=wall))
+        made.append(AccessPoint(login, stopped=stopped, retry=retry, monotonic=monotonic, wall=wall))
         return made[-1]
 
     yield connect

@@ -13,6 +13,7 @@ from email.policy import HTTP
 from typing import TYPE_CHECKING
 
 import pytest
+from support.backoffs import HOURLY
 from support.scripted import Exchange, Script, Scripted, answer, cut, drip, early, endless, reply, reset, silence
 
 from filedrop.accesspoint import AccessPoint, BrokenOff
@@ -327,7 +328,7 @@ def test_stop(server: Scripted, connect: Callable[..., AccessPoint]) -> None:
 
     server.on("POST", "/outbox", busy)
     with pytest.raises(Unavailable):
-        connect(server.url, stopped=stopped, pauses=(3600, 3600)).send(IDS, INVOICE)
+        connect(server.url, stopped=stopped, retry=HOURLY).send(IDS, INVOICE)
     assert len(server.requests) == 1
 
 

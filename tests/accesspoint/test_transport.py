@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import trustme
+from support.backoffs import HOURLY, ONCE
 from support.scripted import Exchange, Script, Scripted, answer, bomb, cut, drip, endless, reply, reset, silence
 from support.systems import certificates
 
@@ -48,7 +49,7 @@ def test_time(server: Scripted, connect: Callable[..., AccessPoint], script: Scr
     """However an answer is drawn out, nobody waits for longer than two silences."""
     server.on("GET", "/statistics", script)
     with pytest.raises(Unavailable):
-        connect(server.url, read_timeout=SHORT, pauses=()).probe()
+        connect(server.url, read_timeout=SHORT, retry=ONCE).probe()
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def say(data: bytes) -> Script:
 )
 def test_connection(server: Scripted, connect: Callable[..., AccessPoint], script: Script, *, again: bool) -> None:
     """A connection is used again only after an answer that was the one asked for, and nothing else behind it."""
-    access_point = connect(server.url, pauses=())
+    access_point = connect(server.url, retry=ONCE)
     server.on("GET", "/inbox", script)
     with contextlib.suppress(AccessPointError):
         access_point.inbox()
@@ -186,7 +187,7 @@ def test_stop_in_a_pause(server: Scripted, connect: Callable[..., AccessPoint]) 
     """A stop during a pause ends it with the error that there was, and no new attempt begins."""
     server.on("GET", "/statistics", reset)
     with pytest.raises(Unavailable, match="broke the connection"):
-        connect(server.url, pauses=(3600, 3600), stopped=StoppedInAPause()).probe()
+        connect(server.url, retry=HOURLY, stopped=StoppedInAPause()).probe()
     assert len(server.requests) == 1
 
 
@@ -313,7 +314,7 @@ class TestTls:
     ) -> None:
         """What has come into ca_file since the start is trusted after a certificate was refused, without a restart."""
         renewed = trustme.CA()
-        access_point = connect(secure(issuer=renewed).url, ca_file=ca_file, pauses=())
+        access_point = connect(secure(issuer=renewed).url, ca_file=ca_file, retry=ONCE)
         with pytest.raises(Unavailable, match="not trusted here"):
             access_point.probe()
         ca_file.unlink()  # by a careless writer: it isn't there for a moment
@@ -370,14 +371,14 @@ class TestTls:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             threading.Thread(target=answer_anything, args=(listener,), daemon=True).start()
             with pytest.raises(Unavailable, match="does not speak TLS"):
-                connect(f"https://127.0.0.1:{listener.getsockname()[1]}", pauses=()).probe()
+                connect(f"https://127.0.0.1:{listener.getsockname()[1]}", retry=ONCE).probe()
 
     def test_silence_in_the_handshake(self, connect: Callable[..., AccessPoint]) -> None:
         """A port that waits for plain HTTP is silent when TLS begins: the scheme or port is named, not the firewall."""
         with socket.create_server(("127.0.0.1", 0)) as listener:
             url = f"https://127.0.0.1:{listener.getsockname()[1]}"
             with pytest.raises(Unavailable, match="it may speak plain HTTP at that port; check base_url's port"):
-                connect(url, read_timeout=SHORT, connect_timeout=SHORT, pauses=()).probe()
+                connect(url, read_timeout=SHORT, connect_timeout=SHORT, retry=ONCE).probe()
 
     @pytest.mark.parametrize("content", [None, "not a certificate"])
     def test_bad_ca_file(self, connect: Callable[..., AccessPoint], tmp_path: Path, content: str | None) -> None:
@@ -385,7 +386,7 @@ class TestTls:
         path = tmp_path / "bad.pem"
         if content:
             path.write_text(content, "utf-8")
-        access_point = connect("https://ap.example.com", ca_file=path, pauses=())
+        access_point = connect("https://ap.example.com", ca_file=path, retry=ONCE)
         with pytest.raises(ConfigError, match=r"accounts\.main\.ca_file: .*bad\.pem"):
             access_point.read_ca_file()
         with pytest.raises(Unavailable, match=r"accounts\.main\.ca_file: .*bad\.pem"):
@@ -397,7 +398,7 @@ class TestTls:
     ) -> None:
         """A ca_file that could not be used is used as soon as it can be, without a restart."""
         ca_file.unlink()
-        access_point = connect(secure().url, ca_file=ca_file, pauses=())
+        access_point = connect(secure().url, ca_file=ca_file, retry=ONCE)
         with pytest.raises(Unavailable, match="ca_file"):
             access_point.probe()
         authority.cert_pem.write_to_path(ca_file)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support import promises
+from support.backoffs import ONCE
 from support.documents import invoice
 from support.matrix import is_full
 from support.wire import Break, Wire
@@ -118,7 +119,7 @@ def test_a_list(tmp_path: Path, sample: Sample, *, name: str, quirks: bool, how:
         world.run_once()
         world.receive(invoice("in"))
         account = config.parse(world.config_text()).accounts["main"]
-        access_point = AccessPoint(account, stopped=threading.Event(), pauses=())
+        access_point = AccessPoint(account, stopped=threading.Event(), retry=ONCE)
 
         def ask() -> list[Message]:
             return list(access_point.messages() if name == "messages" else getattr(access_point, name)().messages)

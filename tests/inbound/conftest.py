@@ -43,6 +43,7 @@ def landing(make_landing: Callable[..., Landing]) -> Landing:
 @pytest.fixture
 def other(landing: Landing) -> Iterator[InboundContext]:
     """Another account, at another access point, which has a message with the same number."""
+    from support.backoffs import ONCE  # noqa: PLC0415 - as above
     from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice  # noqa: PLC0415 - as above
     from support.faults import Front  # noqa: PLC0415 - as above
     from werkzeug.http import http_date  # noqa: PLC0415 - as above
@@ -60,7 +61,7 @@ def other(landing: Landing) -> Iterator[InboundContext]:
     front = Front(sandbox.app, date=lambda: http_date(clock.true()))
     text = world.config_text().replace(world.front.url, front.url).replace("username: acme", "username: other")
     access_point = AccessPoint(
-        config.parse(text).accounts["main"], stopped=threading.Event(), pauses=(), monotonic=clock.steady
+        config.parse(text).accounts["main"], stopped=threading.Event(), retry=ONCE, monotonic=clock.steady
     )
     content = invoice("other")
     sandbox.store.receive(

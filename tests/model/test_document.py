@@ -11,7 +11,7 @@ from support.drops import IDENTITY, NOON, accepted, drop, posted
 from filedrop.model.document import Document, State, new_id, participant_key, same_participant
 from filedrop.model.fault import Fault
 from filedrop.storage import sidecar
-from filedrop.times import backoff, month
+from filedrop.times import month
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,15 +139,6 @@ def test_what_may_be_at_the_access_point() -> None:
     }  # fmt: skip
 
 
-@given(attempts=st.integers(-5, 10**9), first=st.integers(0, 10**6), longest=st.integers(0, 10**6))
-def test_backoff(attempts: int, first: int, longest: int) -> None:
-    """Pauses begin with the first, never get shorter, never exceed the longest, however often it was tried."""
-    pause = backoff(attempts, timedelta(seconds=first), timedelta(seconds=longest))
-    assert timedelta(0) <= pause <= timedelta(seconds=longest)
-    assert pause <= backoff(attempts + 1, timedelta(seconds=first), timedelta(seconds=longest))
-    assert backoff(1, timedelta(seconds=first), timedelta(seconds=longest)).total_seconds() == min(first, longest)
-
-
 def test_clock_of_a_request() -> None:
     """The access point's clock is that of the request, not that of the batch in which it was to wait its turn."""
     first = drop().sending(NOON, identity=IDENTITY, clock=NOON)
@@ -156,12 +147,6 @@ def test_clock_of_a_request() -> None:
     again = first.doubted(NOON, "no answer").not_found(NOON).sending(LATER, identity=IDENTITY, clock=NOON)
     assert again.requested(LATER).first_attempt == NOON
     assert again.requested(LATER).history[-1].facts == {"clock": LATER.isoformat()}
-
-
-def test_backoff_doubles() -> None:
-    """5 s, 10 s, 20 s and so on."""
-    pauses = [backoff(attempt, timedelta(seconds=5), timedelta(minutes=1)) for attempt in range(1, 6)]
-    assert [pause.total_seconds() for pause in pauses] == [5, 10, 20, 40, 60]
 
 
 @given(st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)), st.integers(1, 10**9))  # noqa: DTZ001 - hypothesis wants its bounds without a zone

@@ -20,6 +20,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
+from support.backoffs import ONCE
 from support.documents import invoice
 
 from filedrop import config
@@ -137,7 +138,7 @@ class Life:
         self._under_way: set[object] = set()  # what only one thread does at a time
         with ExitStack() as stack:
             self.journal = stack.enter_context(locked_state(state))
-            clockwork = Clockwork(clock.now, clock.steady, Hands, pauses=())
+            clockwork = Clockwork(clock.now, clock.steady, Hands, retry=ONCE, chance=ONCE.chance)
             self.service = Daemon(
                 _parsed(text), self.journal, stopped=threading.Event(), log=self._log,
                 watch=False, clockwork=clockwork,

@@ -1,4 +1,4 @@
-"""Requests to the access point. Only this package imports requests, urllib3, tenacity and truststore.
+"""Requests to the access point. Only this package imports requests, urllib3 and truststore.
 
     wire        connections: TLS, time-outs, private addresses
     header      the login
@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import requests
-import tenacity
 from urllib3.exceptions import HTTPError
 
 from filedrop.accesspoint.transport.header import Header, basic
@@ -35,12 +34,13 @@ from filedrop.accesspoint.transport.wire import Connections, is_public, tls
 from filedrop.errors import ConfigError, NoClearAnswer, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from filedrop.accesspoint.links import Address
     from filedrop.accesspoint.multipart import Multipart
     from filedrop.accesspoint.verdict import Answer
     from filedrop.config import Account
+    from filedrop.pauses import Backoff
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ _HEADERS = {"Accept": "application/xml", "Accept-Encoding": "identity", "User-Ag
 class Transport:
     """Requests to one access point. Thread-safe.
 
-    `pauses` are the seconds between attempts; when `stopped` is set, no new one begins. ca_file is read with the first
+    `retry`: how attempts follow each other; when `stopped` is set, no new one begins. ca_file is read with the first
     request, and again after one that failed.
     """
 
@@ -64,11 +64,12 @@ class Transport:
         address: Address,
         *,
         stopped: threading.Event,
-        pauses: Sequence[float],
+        retry: Backoff,
         monotonic: Callable[[], float],
         wall: Callable[[], float],
     ) -> None:
         self._address = address
+        self._retry = retry
         self.stopped = stopped
         self._monotonic, self._wall = monotonic, wall
         self._account, self._ca_file = login.name, login.ca_file
@@ -81,14 +82,6 @@ class Transport:
         self._local = threading.local()
         self._lines: weakref.WeakSet[_Line] = weakref.WeakSet()
         self._lock = threading.Lock()
-        rests = (*pauses, 0.0)  # one after the last attempt, too (findings/tenacity-pause.sh)
-        self._tries = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(_is_worth_another),
-            stop=tenacity.stop_after_attempt(len(pauses) + 1) | tenacity.stop_when_event_set(stopped),
-            wait=lambda state: max(rests[state.attempt_number - 1], _asked_pause(state)),
-            sleep=stopped.wait,  # type: ignore[arg-type] # its result is ignored
-            reraise=True,
-        )
 
     def read_ca_file(self) -> None:
         """Trust the authorities that are in ca_file by now. Raises ConfigError where it can't be used."""
@@ -106,24 +99,7 @@ class Transport:
 
     def retried(self, attempt: Callable[[], T]) -> T:
         """The result of `attempt`, retried a few times on Unavailable, but not when filedrop is being stopped."""
-        try:
-            return attempt()
-        except Unavailable as error:
-            failure = error
-        is_counted = False
-
-        def once() -> T:
-            nonlocal failure, is_counted
-            if not is_counted or self.stopped.is_set():  # the attempt above; or the pause was cut short (as above)
-                is_counted = True
-                raise failure
-            try:
-                return attempt()
-            except Unavailable as error:
-                failure = error
-                raise
-
-        return self._tries(once)
+        return self._retry.persist(attempt, on=Unavailable, asked=_asked_pause, stopped=self.stopped)
 
     def exchange(
         self,
@@ -294,11 +270,6 @@ def _proxy(proxy: str | None) -> tuple[dict[str, str], str | None]:
     return {"https": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"}, login
 
 
-def _is_worth_another(error: BaseException) -> bool:
-    return isinstance(error, Unavailable) and (error.retry_after or timedelta(0)) <= _SOON
-
-
-def _asked_pause(state: tenacity.RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
-    pause = error.retry_after if isinstance(error, Unavailable) else None
-    return pause.total_seconds() if pause else 0.0
+def _asked_pause(error: Unavailable) -> float | None:
+    pause = error.retry_after or timedelta(0)
+    return pause.total_seconds() if pause <= _SOON else None
