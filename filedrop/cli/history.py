@@ -89,16 +89,16 @@ def history(
 
 def _show(found: Sequence[Mapping[str, Any]], *, is_long: bool, as_json: bool) -> None:
     if as_json:
-        for told in found:
-            show_json(told)
+        for content in found:
+            show_json(content)
     elif len(found) > 1 and not is_long:
-        for told in found:
-            tell(_in_a_line(told), indent="      ")
+        for content in found:
+            tell(_in_a_line(content), indent="      ")
     else:
-        for nth, told in enumerate(found):
+        for nth, content in enumerate(found):
             if nth:
                 say()
-            for line in _lines(told):
+            for line in _lines(content):
                 tell(line, indent="      ")
 
 
@@ -110,8 +110,8 @@ def _messages(journal: Journal, name: str) -> list[MessageRow]:
 
 def _of_document(journal: Journal, document: Document) -> dict[str, Any]:
     """What the document's sidecar would say now, and where its file lies."""
-    told: dict[str, Any] = json.loads(sidecar.outbound(document, document.file))
-    return told | _whereabouts(*filter(None, [journal.folders.path_of(document)]))
+    content: dict[str, Any] = json.loads(sidecar.outbound(document, document.file))
+    return content | _whereabouts(*filter(None, [journal.folders.path_of(document)]))
 
 
 def _of_message(journal: Journal, row: MessageRow) -> dict[str, Any]:
@@ -166,56 +166,61 @@ def _whereabouts(*paths: Path) -> dict[str, Any]:
     return {"path": last and str(last), "there": path is not None}
 
 
-def _in_a_line(told: Mapping[str, Any]) -> str:
+def _in_a_line(content: Mapping[str, Any]) -> str:
     """When it was dropped or received, what it is, whose, and its state."""
-    is_sent = told["direction"] == "OUT"
-    begun = told["history"][0]["at"] if is_sent and told["history"] else told["received"]
+    is_sent = content["direction"] == "OUT"
+    begun = content["history"][0]["at"] if is_sent and content["history"] else content["received"]
     at = moment(begun)
-    document = told.get("document") or {}
+    document = content.get("document") or {}
     kind = f" {document['type']} {document.get('number') or ''}".rstrip() if document.get("type") else ""
-    other = f"to {told['receiver'] or 'unknown'}" if is_sent else f"from {told['sender'] or 'unknown'}"
-    name = told.get("dropped_as") or told["file"] or "a message"
-    known_as = told["id"] if is_sent else told["msg_no"]
+    other = f"to {content['receiver'] or 'unknown'}" if is_sent else f"from {content['sender'] or 'unknown'}"
+    name = content.get("dropped_as") or content["file"] or "a message"
+    known_as = content["id"] if is_sent else content["msg_no"]
     when = f"{here(at):%Y-%m-%d %H:%M}" if at else begun
-    return f"{when}  {told['company'] or '-'}: {name}:{kind} {other}: {told['state']} [{known_as}]"
+    return f"{when}  {content['company'] or '-'}: {name}:{kind} {other}: {content['state']} [{known_as}]"
 
 
-def _lines(told: Mapping[str, Any]) -> Iterator[str]:
-    name = told.get("dropped_as") or told["file"] or "A message"
-    number = "" if told["msg_no"] is None else f", message {told['msg_no']}"
-    known_as = f" [{told['id']}]" if "id" in told else ""
-    yield f"{name} of {told['company'] or 'no company here'}: {told['state']}{number}{known_as}"
-    kind = told.get("document") or {}
-    if kind.get("type"):
-        dated = f" of {kind['issue_date']}" if kind.get("issue_date") else ""
-        yield f"  {kind['type']} {kind['number'] or 'without a number'}{dated}"
-    sender, receiver = (told[party] or "unknown" for party in ("sender", "receiver"))
-    yield f"  from {sender} to {receiver}, by {told['identity'] or told['account']}"
-    if told.get("document_id"):
-        yield f"  as {told['document_id']} in {told['process_id'] or 'an unknown process'}"
-    if told["path"]:
-        yield f"  {LIES[told['there']]} {told['path']}"
-    for warning in told.get("warnings", ()):
+def _lines(content: Mapping[str, Any]) -> Iterator[str]:
+    yield from _facts(content)
+    for warning in content.get("warnings", ()):
         yield f"  warning: {warning}"
-    if error := told.get("error"):
+    if error := content.get("error"):
         yield f"  {error['code']}: {error['message'].rstrip('.')}."
         advice = f"{error['hint']}\n{error.get('administrator', '')}"
         yield from (f"    {line}" for line in advice.splitlines())
-    if told["direction"] == "IN":
-        yield from _lines_of_message(told)
-    for step in told.get("history", ()):
+    if content["direction"] == "IN":
+        yield from _lines_of_message(content)
+    for step in content.get("history", ()):
         facts = ", ".join(_fact(name, fact) for name, fact in step.items() if name not in ("at", "event"))
         yield f"  {_second(step['at'])}  {step['event']}{': ' if facts else ''}{facts}"
 
 
-def _lines_of_message(told: Mapping[str, Any]) -> Iterator[str]:
-    yield f"  {_second(told['received'])}  received by the access point"
-    if told["placed"]:
-        yield f"  {_second(told['placed'])}  placed, {'then' if told['read'] else 'not yet'} marked as read"
-    if told["why"]:
-        again = f"; next attempt at {_second(told['due'])}" if told["due"] else ""
-        yield f"  failed attempts: {told['attempts']}; the last one: {told['why']}{again}"
-    for answer in told["answers"]:
+def _facts(content: Mapping[str, Any]) -> Iterator[str]:
+    """What it is: its name and state, the document in it, its ids, and where its file is."""
+    name = content.get("dropped_as") or content["file"] or "A message"
+    number = "" if content["msg_no"] is None else f", message {content['msg_no']}"
+    known_as = f" [{content['id']}]" if "id" in content else ""
+    yield f"{name} of {content['company'] or 'no company here'}: {content['state']}{number}{known_as}"
+    kind = content.get("document") or {}
+    if kind.get("type"):
+        dated = f" of {kind['issue_date']}" if kind.get("issue_date") else ""
+        yield f"  {kind['type']} {kind['number'] or 'without a number'}{dated}"
+    sender, receiver = (content[party] or "unknown" for party in ("sender", "receiver"))
+    yield f"  from {sender} to {receiver}, by {content['identity'] or content['account']}"
+    if content.get("document_id"):
+        yield f"  as {content['document_id']} in {content['process_id'] or 'an unknown process'}"
+    if content["path"]:
+        yield f"  {LIES[content['there']]} {content['path']}"
+
+
+def _lines_of_message(content: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {_second(content['received'])}  received by the access point"
+    if content["placed"]:
+        yield f"  {_second(content['placed'])}  placed, {'then' if content['read'] else 'not yet'} marked as read"
+    if content["why"]:
+        again = f"; next attempt at {_second(content['due'])}" if content["due"] else ""
+        yield f"  failed attempts: {content['attempts']}; the last one: {content['why']}{again}"
+    for answer in content["answers"]:
         yield f"  {_second(answer['at'])}  answered with {answer['code']}: {answer['state']}{_details(answer)}"
 
 

@@ -109,26 +109,16 @@ def init(
         raise FiledropError(
             f"{path} already exists and is not the example: change it with an editor, or name another with --config"
         )
-    missing = [
-        option
-        for option, value in (("--base-url", base_url), ("--username", username), ("--company", companies))
-        if not value
-    ]
-    if missing and not sys.stdin.isatty():
-        raise click.UsageError(f"there is no terminal to ask on: write {', '.join(missing)}")
+    missing = _missing({"--base-url": base_url, "--username": username, "--company": companies})
     address = _url(base_url) if base_url else click.prompt("Address of the access point", value_proc=_url)
     user = _user(username) if username else click.prompt("User name there", value_proc=_user)
     password = Path(password_file or path.with_name("password")).absolute()
     secret = ""
     if missing and not _has_content(password):
         secret = click.prompt(f"Password there (it is written to {password})", hide_input=True)
-    if missing and not root:
-        root = click.prompt("Folder that will hold a folder for each company", default=str(_default("root")))
-    if missing and not state:
-        state = click.prompt("Folder for filedrop's journal, on a local disk", default=str(_default("state")))
+    folders = _folders({"root": root, "state": state}, is_asking=bool(missing))
     served = list(map(_pair, companies)) or _ask_for_companies()
     answers = {"base_url": address, "username": user, "password_file": str(password)}
-    folders = {key: Path(folder).absolute() for key, folder in (("root", root), ("state", state)) if folder}
     text = _filled_in(text, answers, folders, served)
     made = configuration.parse(text, str(path))  # before anything is written: raises what doesn't agree
     _write_files(made, path, text, password, secret)
@@ -147,8 +137,27 @@ def init(
         raise
 
 
-def _default(key: str) -> Path:
-    return Path(Config.model_fields[key].default)
+def _missing(options: Mapping[str, object]) -> list[str]:
+    """The options without a value, which are to be asked for. Raises UsageError where nobody can be asked."""
+    missing = [option for option, value in options.items() if not value]
+    if missing and not sys.stdin.isatty():
+        raise click.UsageError(f"there is no terminal to ask on: write {', '.join(missing)}")
+    return missing
+
+
+def _folders(given: Mapping[str, str | None], *, is_asking: bool) -> dict[str, Path]:
+    """The folders that are given, or asked for, by their keys in the configuration."""
+    folders = {}
+    for key, question in (
+        ("root", "Folder that will hold a folder for each company"),
+        ("state", "Folder for filedrop's journal, on a local disk"),
+    ):
+        folder = given[key]
+        if is_asking and not folder:
+            folder = click.prompt(question, default=str(Path(Config.model_fields[key].default)))
+        if folder:
+            folders[key] = Path(folder).absolute()
+    return folders
 
 
 def _ask_for_companies() -> list[Company]:

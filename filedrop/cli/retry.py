@@ -34,7 +34,7 @@ from filedrop.storage.own_name import move, told_beside
 from filedrop.text import looks_like, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from filedrop.config import Config
@@ -140,26 +140,11 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
     with open_journal(config) if anyway else journal_if_any(config) as journal:
         unseen: list[Path] = []
         failed = list(_failed(config, journal, company, unseen))
-        if not names and not everything:
-            _list(failed, as_json=as_json)
-            asked = "Retry all of them, even if they are duplicates?" if anyway else "Retry all of them?"
-            if not (failed and not as_json and sys.stdin.isatty() and click.confirm(asked)):
-                return
-        elif everything and anyway:
-            _confirm_all(failed)
+        if not names and not _shall_retry_all(failed, everything=everything, anyway=anyway, as_json=as_json):
+            return
         chosen = _named(failed, names) if names else failed
-        done, rules = 0, None
-        with suppress(ConfigError):  # an XPath that is none: the daemon goes by the configuration as it was
-            rules = Rules(config.mapping, config.tables) if journal and not anyway else None
-        for document in chosen:
-            if not anyway and (why := _why_duplicate(config, journal, rules, document)):  # it would only fail once more
-                complain(f"{document.path}: {why}")
-                continue
-            try:
-                name = document.put_back(journal if anyway else None)
-            except OSError as error:
-                complain(f"{document.path}: it can't be moved: {explain(error)}")
-                continue
+        done = 0
+        for document, name in _retried(config, journal, chosen, anyway=anyway):
             done += 1
             if as_json:
                 show_json({"company": document.folder.company, "file": document.name, "retried_as": name})
@@ -167,6 +152,34 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
                 say(f"{document.folder.company}: {document.name} is back in outbound/ as {name}")
     if done < (len(names) or len(chosen)) or unseen:
         raise SystemExit(FAILED)
+
+
+def _retried(
+    config: Config, journal: Journal | None, documents: Iterable[Failed], *, anyway: bool
+) -> Iterator[tuple[Failed, str]]:
+    """Move documents back; yields those that were moved, each with its name there. The others are complained about."""
+    rules = None
+    with suppress(ConfigError):  # an XPath that is none: the daemon goes by the configuration as it was
+        rules = Rules(config.mapping, config.tables) if journal and not anyway else None
+    for document in documents:
+        if not anyway and (why := _why_duplicate(config, journal, rules, document)):  # it would only fail once more
+            complain(f"{document.path}: {why}")
+            continue
+        try:
+            yield document, document.put_back(journal if anyway else None)
+        except OSError as error:
+            complain(f"{document.path}: it can't be moved: {explain(error)}")
+
+
+def _shall_retry_all(failed: Sequence[Failed], *, everything: bool, anyway: bool, as_json: bool) -> bool:
+    """Whether all are to be sent again: by --all, or by the answer of a person who has seen the list."""
+    if everything:
+        if anyway:
+            _confirm_all(failed)
+        return True
+    _list(failed, as_json=as_json)
+    asked = "Retry all of them, even if they are duplicates?" if anyway else "Retry all of them?"
+    return bool(failed) and not as_json and sys.stdin.isatty() and click.confirm(asked)
 
 
 def _confirm_all(failed: Sequence[Failed]) -> None:

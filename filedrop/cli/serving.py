@@ -166,10 +166,14 @@ class Serving:
         left = {lease_of(name) for name in wanted.union(account.name for account in daemon.accounts)}
         for lease in mine - left - {CHORES}:
             hosting.give_back(lease)
+        self._share_chores(hosting)
+
+    def _share_chores(self, hosting: Hosting) -> None:
+        """Give up the chores where this host is drained, or another one is to tell."""
         if CHORES in hosting.mine and (hosting.is_draining or self._teller.is_closed):
             self._teller.close()
             if self._teller.has_ended():  # else it would send again, and remember, what is another host's by then
-                self._teller = Teller(self.config, daemon.journal, self.log, hosting=hosting)
+                self._teller = Teller(self.config, self.daemon.journal, self.log, hosting=hosting)
                 hosting.give_back(CHORES)
 
     def close(self) -> None:

@@ -230,11 +230,7 @@ def content(root: str, values: Sequence[Value]) -> Content:
     )
     roles = codelist.roles_of(local, customization, type_code)
     whole = document_id(namespace, local, customization, version)
-    unknown = ""
-    if not namespace and (customization or codelist.roles(local) is not codelist.roles("*")):
-        unknown = f"but the element {local} has no namespace (xmlns), so the document is neither UBL nor CII"
-    elif customization:
-        unknown = f'where "{customization[:100]}" stands, but without a version'
+    unknown = _why_unknown(namespace, local, customization)
     document = {
         "sender": _party(local, roles.sender, values),
         "receiver": _party(local, roles.receiver, values),
@@ -252,6 +248,13 @@ def content(root: str, values: Sequence[Value]) -> Content:
     is_answer = _INVOICE_RESPONSE in customization and all(answered)
     answers = Answered(*answered) if is_answer else None
     return Content(*_settled(envelope, document), customization, *stated, names, endpoints, answers)
+
+
+def _why_unknown(namespace: str, local: str, customization: str) -> str:
+    """Why such a document has no document id, as the end of a sentence; "" where only its place is missing."""
+    if not namespace and (customization or codelist.roles(local) is not codelist.roles("*")):
+        return f"but the element {local} has no namespace (xmlns), so the document is neither UBL nor CII"
+    return f'where "{customization[:100]}" stands, but without a version' if customization else ""
 
 
 def _written(path: str, values: Sequence[Value]) -> str:

@@ -28,7 +28,7 @@ from filedrop.model.message import Message, contradiction
 from filedrop.times import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import datetime
 
     from filedrop.model.document import Document
@@ -124,14 +124,7 @@ def decide(
     conclusions: dict[str, Conclusion] = {}
     for same in (_same_meaning, _same_facts):
         for document in doubtful:
-            match = next(
-                (
-                    candidate
-                    for candidate in free
-                    if same(document, candidate) and _is_certain(document, candidate, clocks)
-                ),
-                None,
-            )
+            match = _first_certain(document, free, clocks, same)
             if document.id not in conclusions and match is not None:
                 conclusions[document.id] = match.message
                 free.remove(match)
@@ -150,12 +143,19 @@ def decide(
     return Decision(conclusions, tuple(surplus), hindrances)
 
 
-def _owner(found: Iterable[Document], spare: Candidate, clocks: Clocks) -> Document | None:
-    """The first of these documents that the message is once more."""
+def _first_certain(
+    document: Document, candidates: Iterable[Candidate], clocks: Clocks, same: Callable[[Document, Candidate], bool]
+) -> Candidate | None:
+    """The first of these messages that is the document for certain."""
     certain = (
-        document for document in found if same_document(document, spare) and _is_certain(document, spare, clocks)
+        candidate for candidate in candidates if same(document, candidate) and _is_certain(document, candidate, clocks)
     )
     return next(certain, None)
+
+
+def _owner(found: Iterable[Document], spare: Candidate, clocks: Clocks) -> Document | None:
+    """The first of these documents that the message is once more."""
+    return next((document for document in found if _first_certain(document, [spare], clocks, same_document)), None)
 
 
 def _without_match(contents: Collection[str]) -> Conclusion:

@@ -145,24 +145,12 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
     if findings.is_first:
         journal.folders.hand_to(folder.id, folder.company)
         retry_needy(journal, desk.shared.log, folder.id, desk.shared.now())
-    put_off = desk.handover.put_off  # not what is put off meanwhile
     known = journal.folders.is_settled(folder.id)
     uncleared = _uncleared(folder, failed=bool(desk.health.trouble or desk.health.refused))
     unread = (yield from restore(desk)) if not known else None
-    sending = yield from _listed(folder.documents("sending"))
-    files = yield from _listed(journal.documents.files_in(folder.id, "sending"))
-    known_names, there = {name for name, _ in files}, set(sending)
-    trouble = yield from _adopt(desk, sorted(there - known_names), doubtful=not known)
-    _end_gone(desk, findings, "sending", [document_id for name, document_id in files if name not in there])
-    lying = {document_id: name for name, document_id in files if name in there}
-    unwritten = yield from write_notes(desk, findings.notes, lying)
-    desk.handover.forget_put_off(put_off - {document_id for _, document_id in files})
-    lone = sorted(name for name in there - known_names if not folder.names_document(name))
-    if desk.handover.is_idle():  # nobody has them open
-        clear_silly(folder.at("sending"), lone)
+    lone, unadopted, unwritten = yield from _compare_sending(desk, findings, doubtful=not known)
     if not folder.local:
         clear_replaced(folder.at(), folder.id)
-    del files, sending, known_names, there, lying  # each may have a hundred thousand
     has_lone = yield from _compare_sent(desk, findings)
     _clear_notes(desk, findings, "failed", (yield from _names(folder.documents("failed"))))
     _end_waivers(desk, findings)
@@ -171,13 +159,35 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
         _clear_notes(desk, findings, place, noted.intersection(folder.names(place) if noted else ()))
         yield
     yield from look_for_strays(desk, findings.strays, lone, sent=has_lone, archive=not findings.is_first)
-    if (trouble := unread or trouble) is not None:
+    if (trouble := unread or unadopted) is not None:
         raise trouble
     if not known:
         journal.folders.settle(folder.id)
     mark(desk)
     if (trouble := unwritten or uncleared) is not None:
         raise trouble
+
+
+def _compare_sending(
+    desk: Desk, findings: Findings, *, doubtful: bool
+) -> Generator[None, None, tuple[list[str], OSError | None, OSError | None]]:
+    """Compare `sending/` with the journal. Returns the names that are no documents, in order, and two last errors.
+
+    The errors are those of files without a row, which may have been posted where `doubtful`, and of notes.
+    """
+    folder, put_off = desk.folder, desk.handover.put_off  # not what is put off meanwhile
+    there = set((yield from _listed(folder.documents("sending"))))
+    files = yield from _listed(desk.shared.journal.documents.files_in(folder.id, "sending"))
+    unknown = there - {name for name, _ in files}
+    unadopted = yield from _adopt(desk, sorted(unknown), doubtful=doubtful)
+    _end_gone(desk, findings, "sending", [document_id for name, document_id in files if name not in there])
+    lying = {document_id: name for name, document_id in files if name in there}
+    unwritten = yield from write_notes(desk, findings.notes, lying)
+    desk.handover.forget_put_off(put_off - {document_id for _, document_id in files})
+    lone = sorted(name for name in unknown if not folder.names_document(name))
+    if desk.handover.is_idle():  # nobody has them open
+        clear_silly(folder.at("sending"), lone)
+    return lone, unadopted, unwritten
 
 
 def _uncleared(folder: OutboundFolder, *, failed: bool) -> OSError | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from filedrop.files.disk import file_system
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from filedrop.config import Config
@@ -54,12 +54,9 @@ def commands(service: str, configuration: Path, ours: Path, config: Config) -> l
     is_own = configuration.is_relative_to(ours) and not any(path.is_relative_to(ours) for path in folders)
     if is_own:
         words.append(own(ours, service, USE))
-    read = [path for account in config.accounts.values() for path in (account.password_file, account.ca_file) if path]
-    if mail := config.alerts.mail:
-        read += [path for path in (mail.password_file, mail.ca_file) if path]
     words += [
         single(path, service, READ)
-        for path in (configuration, *read, *(table.file for table in config.tables.values()))
+        for path in (configuration, *_read_by(config))
         if not (is_own and path.is_relative_to(ours)) and is_here(path)
     ]
     words.append(own(config.state, service, MODIFY))
@@ -72,6 +69,14 @@ def commands(service: str, configuration: Path, ours: Path, config: Config) -> l
     if (metrics := config.metrics.textfile) and is_here(metrics.parent):
         words.append(shared(metrics.parent, service))
     return words
+
+
+def _read_by(config: Config) -> Iterator[Path]:
+    """The files that the service reads besides its configuration."""
+    for login in (*config.accounts.values(), config.alerts.mail):
+        if login:
+            yield from filter(None, (login.password_file, login.ca_file))
+    yield from (table.file for table in config.tables.values())
 
 
 def highest(paths: Iterable[Path]) -> list[Path]:
