@@ -35,7 +35,7 @@ class Fault:
 
     `message` says what is wrong, `hint` what an accountant can do, and `administrator` the rest: nothing else has
     commands, keys of the configuration, and the like. All are in English. `texts` are the forms and values that they
-    consist of; () if the fault was read from a sidecar.
+    consist of; () if a version of filedrop recorded it that kept none, or a stranger did.
     """
 
     code: Code
@@ -58,7 +58,7 @@ class Fault:
         )
 
     def message_in(self, language: str) -> str:
-        """What is wrong, in a language; in English if the fault was read from a sidecar."""
+        """What is wrong, in a language; in English if there are no texts."""
         return joined(text.message_in(language) for text in self.texts) or self.message
 
     def hint_in(self, language: str) -> str:

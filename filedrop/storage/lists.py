@@ -1,4 +1,4 @@
-"""Findings and responses as lists, in the form that they have in a sidecar."""
+"""Findings, texts and responses as lists, in the form that they have in a sidecar."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from filedrop.model.fault import Finding
 from filedrop.storage import checked
+from filedrop.texts import FORMS, Text
 
 if TYPE_CHECKING:
     from filedrop.model.document import Document
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 RESPONSE = "response"  # the event: the receiver has answered
 MOST = 100  # findings that are read
+MOST_TEXTS, LONGEST = 20, 2000  # texts of a fault, and letters of a value, that are accepted
 
 
 def findings(fault: Fault) -> list[dict[str, Any]]:
@@ -26,6 +28,21 @@ def findings(fault: Fault) -> list[dict[str, Any]]:
 def findings_in(listed: list[dict[str, Any]]) -> tuple[Finding, ...]:
     """The findings in a sidecar, which anybody could have written. Raises ValueError, KeyError, TypeError."""
     return tuple(map(_finding, listed[:MOST]))
+
+
+def texts(fault: Fault) -> list[dict[str, Any]]:
+    """The forms that a fault's texts have, and their values."""
+    return [{"form": text.form, "values": dict(text.values)} for text in fault.texts]
+
+
+def texts_in(listed: object) -> tuple[Text, ...]:
+    """The texts in a sidecar, which anybody could have written; () if another version, or a stranger, wrote them."""
+    if not isinstance(listed, list) or len(listed) > MOST_TEXTS:
+        return ()
+    try:
+        return tuple(map(_text, listed))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
 
 
 def responses(document: Document) -> list[dict[str, Any]]:
@@ -48,3 +65,10 @@ def _finding(said: dict[str, Any]) -> Finding:
     return Finding(
         checked.text(said["rule"]), checked.text(said["message"]), xpath=checked.text(said["xpath"]), line=line
     )
+
+
+def _text(said: dict[str, Any]) -> Text:
+    values = {name: checked.text(value) for name, value in said["values"].items()}
+    if not values.keys() <= FORMS[said["form"]].placeholders or any(len(value) > LONGEST for value in values.values()):
+        raise ValueError("no text of ours")
+    return Text(said["form"], values)

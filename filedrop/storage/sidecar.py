@@ -89,6 +89,8 @@ def outbound(document: Document, file: str) -> bytes:
         }
         if document.error.findings:
             content["error"]["findings"] = lists.findings(document.error)
+        if document.error.texts:
+            content["error"]["texts"] = lists.texts(document.error)
     if answered := lists.responses(document):
         content["responses"] = answered
     content["history"] = [
@@ -190,6 +192,7 @@ def fault_in(content: dict[str, Any]) -> Fault | None:
             checked.text(error.get("hint", "")),
             lists.findings_in(error.get("findings", [])),
             checked.text(error.get("administrator", "")),
+            lists.texts_in(error.get("texts")),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None

@@ -37,6 +37,11 @@ class Form(NamedTuple):
     hint: str = ""
     administrator: str = ""
 
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """The names of all its placeholders."""
+        return frozenset(name for part in self for _, name, _, _ in Formatter().parse(part) if name)
+
 
 class _Filling(Formatter):
     """Puts values into a form: each in one line, so that a stranger's words can't pass for a line of ours."""

@@ -13,6 +13,7 @@ from filedrop import identify
 from filedrop.model.fault import Fault
 from filedrop.model.message import Message
 from filedrop.storage import sidecar
+from filedrop.texts import Text
 from filedrop.texts.note import FOR_ADMINISTRATOR
 
 if TYPE_CHECKING:
@@ -90,6 +91,38 @@ def test_a_lost_row_is_made_anew(document: Document) -> None:
     forgotten = {"attempts": 0, "unclear": 0, "first_attempt": None, "due": None}
     assert restored == replace(document, **forgotten)  # type: ignore[arg-type] # these are of the way there
     assert restored.may_be_accepted == document.may_be_accepted
+
+
+def test_texts_of_a_restored_document() -> None:
+    """A document that is restored from its sidecar has the texts of its error, so its note is in any language."""
+    fault = Fault.of(Text.of("no-sender", where="nowhere"), Text.of("ids/add-rule", ids="sender"))
+    document = NOT_XML.failed(NOON, fault).at("failed", "d.xml")
+    restored = sidecar.restore(written(document, "d.xml"), folder="f1", company="acme", place="failed")
+    assert restored
+    assert restored.error
+    assert restored.error.texts == fault.texts
+    assert restored.error.message_in("de") == fault.message_in("de") != fault.message
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [{"form": "of another version", "values": {}}],
+        [{"form": "no-sender", "values": {"receiver": "no placeholder of this form"}}],
+        [{"form": "no-sender", "values": {"where": "x" * 2001}}],
+        [{"form": "no-sender", "values": {"where": 7}}],
+        [{"form": ["no-sender"], "values": {}}],
+        [{"form": "not-xml/empty", "values": {}}] * 21,
+        ["no-sender"], "no-sender", None, {},
+    ],
+)  # fmt: skip
+def test_texts_that_are_not_ours(texts: object) -> None:
+    """Anybody can write a sidecar: if one text isn't as filedrop writes it, none counts, and the error stays."""
+    content = written(FAILED, "d.xml")
+    content["error"] = {"code": "not-xml", "message": "what is wrong", "hint": "", "texts": texts}
+    fault = sidecar.fault_in(content)
+    assert fault
+    assert (fault.code, fault.message, fault.texts) == ("not-xml", "what is wrong", ())
 
 
 @pytest.mark.parametrize("key", ["id", "account", "state", "claimed", "size", "sha256", "meaning", "file"])
