@@ -41,8 +41,8 @@ ON_DISK = (
 
 # The tests that wait for half a minute and more, for what has such a limit.
 LONG = (
-    "hosts/test_nemesis.py", "hosts/test_taking_over.py", "hosts/test_sharing.py", "alerts/test_addresses.py",
-    "faults/test_power_cuts.py",
+    "hosts/test_nemesis.py", "hosts/test_taking_over.py", "hosts/test_sharing.py", "hosts/test_held.py",
+    "alerts/test_addresses.py", "faults/test_power_cuts.py",
 )  # fmt: skip
 
 # Else each of a thousand processes compiles filedrop once more, and each of pytest's the tests.

@@ -6,6 +6,7 @@ the access point has not exactly once, and which were not delivered exactly once
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -38,8 +39,10 @@ PROJECT = Path(__file__).parents[2]
 NUMBERS = ("987654325", "810418052", "991825827", "974760673")  # organisations, by their check digits
 PATIENCE = 120.0  # seconds: bounds only what has gone wrong
 # As `filedrop run`, but for a shorter time until a host is replaced than a configuration may have.
+# Its threads have their names for the kernel, too (support.held).
 RUN = """
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 from filedrop import config
@@ -47,11 +50,18 @@ from filedrop.cli.serving import serve
 from filedrop.config.agreement import TAKEOVERS
 from filedrop.process.control import Control, reload_on_signal, stop_on_signals
 
+run = threading.Thread.run
+
+def run_by_name(thread):
+    Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(thread.name[:15])
+    run(thread)
+
 def load():
     read, takeover = config.load(Path(sys.argv[1])), timedelta(seconds=float(sys.argv[2]))
     outbound = read.outbound.model_copy(update={"doubt": TAKEOVERS * takeover})
     return read.model_copy(update={"takeover": takeover, "outbound": outbound})
 
+threading.Thread.run = run_by_name
 control = Control()
 stop_on_signals(control.stopped)
 reload_on_signal(control)
@@ -78,6 +88,7 @@ class SharedTree:
     ) -> None:
         self.base = base
         self.root = base / "root"
+        self.taken = base / "taken"
         self.takeover = takeover
         self.names = [f"acc{nth}" for nth in range(accounts)]
         self.addresses = dict(zip("abcdef", addresses, strict=False))
@@ -203,39 +214,51 @@ log: {{format: json}}
                 raise AssertionError(f"not within {seconds:.0f} s: {what}\n{self.serving()}\n{logs}")
             time.sleep(0.05)
 
-    def drop(self, count: int = 1) -> None:
-        """Drop so many documents into each company's folder, whole."""
-        for _ in range(count):
+    def drop(self, count: int = 1, *, named: str = "") -> None:
+        """Drop so many documents into each company's folder, whole: by their numbers, or `named`-1, `named`-2 ..."""
+        for index in range(count):
             for nth in range(len(self.names)):
                 number = f"N-{nth}-{len(self.dropped)}"
+                name = f"{named}-{index + 1}" if named else number
                 receiver = NUMBERS[(nth + 1) % len(self.names)]
                 content = invoice(number, sender=f"0192:{NUMBERS[nth]}", receiver=f"0192:{receiver}")
                 draft = self.root / "draft"
                 draft.write_bytes(content)
-                draft.rename(self.root / f"c{nth}" / "outbound" / f"{number}.xml")
+                draft.rename(self.root / f"c{nth}" / "outbound" / f"{name}.xml")
                 self.dropped.append(number)
 
     def sent(self) -> Counter[str]:
         """How often the access point has each document."""
         store = self.sandbox.store
-        return Counter(
-            number.decode()
-            for name in self.names
-            for message in store.sent(name)
-            for number in _NUMBER.findall(store.document(message.uuid).read_bytes())[:1]
-        )
+        return _numbers(store.document(message.uuid) for name in self.names for message in store.sent(name))
 
     def delivered(self) -> Counter[str]:
-        """How often each document lies in an inbound folder."""
-        return Counter(
-            number.decode()
-            for path in self.root.glob("c*/inbound/*.xml")
-            for number in _NUMBER.findall(path.read_bytes())[:1]
-        )
+        """How often each document is in an inbound folder, or was taken from there."""
+        return _numbers([*self.root.glob("c*/inbound/*.xml"), *self.taken.glob("inbound/*.xml")])
 
     def filed(self) -> Counter[str]:
-        """How often each document lies in an archive."""
-        return Counter(path.stem for path in self.root.glob("c*/outbound/archive/*/*.xml"))
+        """How often each document is in an archive, or was taken from there."""
+        return _numbers([*self.root.glob("c*/outbound/archive/*/*.xml"), *self.taken.glob("archive/*.xml")])
+
+    def take(self) -> None:
+        """Take all that was received and archived, with what is beside it: the folders are empty then."""
+        for where, pattern in (("inbound", "c*/inbound/*"), ("archive", "c*/outbound/archive/*/*")):
+            folder = self.taken / where
+            folder.mkdir(parents=True, exist_ok=True)
+            prefix = f"{len(list(folder.iterdir()))}-"
+            for path in self.root.glob(pattern):
+                if path.is_file() and not path.name.startswith("."):
+                    path.rename(folder / (prefix + "-".join(path.relative_to(self.root).parts)))
+
+    def unlike(self) -> list[str]:
+        """The archived documents whose sidecar is about another document."""
+        found = []
+        for path in [*self.root.glob("c*/outbound/archive/*/*.xml"), *self.taken.glob("archive/*.xml")]:
+            sidecar = json.loads(path.with_name(f"{path.name}.json").read_text())
+            number = sidecar["document"]["number"]
+            if list(_numbers([path])) != [number]:
+                found.append(f"{path.name} has the sidecar of {number}")
+        return found
 
     def is_settled(self) -> bool:
         """Whether each document was sent, delivered and archived, as far as it is missing nowhere."""
@@ -250,3 +273,7 @@ log: {{format: json}}
             for where, counts in found.items()
             if (wrong := [f"{number}: {counts[number]}" for number in self.dropped if counts[number] != 1])
         }
+
+
+def _numbers(paths: Iterable[Path]) -> Counter[str]:
+    return Counter(number.decode() for path in paths for number in _NUMBER.findall(path.read_bytes())[:1])
