@@ -69,11 +69,6 @@ class Watcher:
         """Whether it is closed: it can't be started again."""
         return self._is_closed
 
-    def is_watched(self, watch: ObservedWatch) -> bool:
-        """Whether the system still watches; it ends that when the folder is removed or unmounted."""
-        emitters = self._observer.emitters.copy() if self._observer is not None else set()
-        return any(_watches(emitter) for emitter in emitters if emitter.watch == watch)
-
     def observing(self) -> BaseObserver:
         """The observer, which starts with the first folder. Raises OSError where the system has none left."""
         with self._starting:
@@ -102,6 +97,7 @@ class FolderWatch:
         self._log = log.bind(company=folder.company, folder=str(folder.path))
         self._mode: Watch | None = None
         self._watch: ObservedWatch | None = None
+        self._emitter: EventEmitter | None = None  # the thread of watchdog's that serves the watch
         self._inode = 0  # of the folder that is watched
         self._why_not = ""
 
@@ -122,13 +118,14 @@ class FolderWatch:
             return self._why_not
         # A folder that was away, for a moment, too, has lost its watch, and may have its inode again. One that
         # was moved keeps its watch, by the old path (findings/watchdog-moved-folder.sh).
-        if self._watch and self._inode == inode and not was_away and self._watcher.is_watched(self._watch):
+        if self._watch and self._inode == inode and not was_away and self.is_watched():
             return ""
         try:
             observer = self._watcher.observing()
             self.end()
             reports, watched = _Reports(put, path), literal(path)  # which may be a link: findings/watchdog-link.sh
             self._watch = observer.schedule(reports, watched, event_filter=_events(), follow_symlink=True)  # type: ignore[arg-type] # it has the one method that is called
+            self._emitter = next(each for each in observer.emitters.copy() if each.watch == self._watch)
             self._see_event(reports)
         except OSError as error:
             self.end()
@@ -142,6 +139,10 @@ class FolderWatch:
         self._inode, self._why_not = inode, ""
         put(Touched())  # for files from before the watch
         return ""
+
+    def is_watched(self) -> bool:
+        """Whether the system still watches; it ends that when the folder is removed or unmounted."""
+        return self._emitter is not None and _watches(self._emitter)
 
     def _see_event(self, reports: _Reports) -> None:
         """Make a file, of which an event must come. Raises OSError where none does."""
@@ -157,7 +158,7 @@ class FolderWatch:
 
     def end(self) -> None:
         """Watch the folder no longer."""
-        watch, self._watch = self._watch, None
+        watch, self._watch, self._emitter = self._watch, None, None
         if watch is not None and not self._watcher.is_closed:
             with suppress(KeyError):  # the watcher is just being closed
                 self._watcher.observing().unschedule(watch)

@@ -1,17 +1,21 @@
 """The threads that touch folders: one serves them all, with one more for each folder that keeps a thread busy.
 
 A folder is served by one thread at a time, and folders take turns. A folder that takes long, because its share is slow
-or hangs, keeps its thread, and a new thread serves the others.
+or hangs, keeps its thread, and a new thread serves the others. After `wake`, each folder is asked when its step is due.
+Otherwise only the folder that was just served is asked again: with hundreds of folders, asking all costs more than a
+step.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import threading
 import time
 from collections import deque
 from dataclasses import replace
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
 from filedrop.files.patience import LONGEST
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from filedrop.storage.folder import Folder
 
 BUSY = 2.0  # seconds after which a new thread serves the other folders
+ASKED_EVERY = 60.0  # seconds at most until all folders are asked again when their next step is due
 A_GLANCE = 0.1  # seconds between checks, at the end, whether a folder keeps the last thread busy
 
 
@@ -58,6 +63,10 @@ class FolderWorkers:
         self._attempt = attempt
         self._steady = steady
         self._turns: deque[Served] = deque()
+        self._unasked = 0  # the first so many of the turns: since `wake`, they weren't asked when they are due
+        self._later: list[tuple[float, int, Served]] = []  # a heap of the others, by when they are due (steady)
+        self._numbers = itertools.count()  # so that the heap never compares folders
+        self._all_asked = -math.inf  # when all were asked last (steady)
         self._leaving: set[Served] = set()  # of these: their next step is the last
         self._busy: dict[Served, float] = {}  # since when (time.monotonic)
         self._answered: dict[Served, float] = {}  # of these: when the folder has last answered amid its step
@@ -70,7 +79,7 @@ class FolderWorkers:
         """Serve these folders, too. Thread-safe."""
         with self._change:
             self._turns.extend(served)
-            self._change.notify()
+            self._wake()
 
     def remove(self, served: Iterable[Served]) -> None:
         """Let these folders take their last step, and serve them no longer. Thread-safe.
@@ -79,7 +88,7 @@ class FolderWorkers:
         """
         with self._change:
             self._leaving.update(leaving for leaving in served if leaving in self._turns)
-            self._change.notify()
+            self._wake()
 
     def serves(self, served: Served) -> bool:
         """Whether a folder was added, and has not taken its last step. Thread-safe."""
@@ -95,14 +104,18 @@ class FolderWorkers:
         """Note that a step may be due. Thread-safe."""
         if not self._is_woken:
             with self._change:
-                self._is_woken = True
-                self._change.notify()
+                self._wake()
+
+    def _wake(self) -> None:
+        self._is_woken = True
+        self._change.notify()
 
     def relieve(self) -> None:
         """Start a thread if folders that take long keep all others busy. Called now and then. Thread-safe."""
         with self._change:
             if not self._is_closed and len(self._threads) <= self._kept_busy():
                 self._start()
+                self._wake()
 
     def is_hung(self, served: Served) -> bool:
         """Whether this folder has not answered for so long that it is unavailable. Thread-safe."""
@@ -115,7 +128,9 @@ class FolderWorkers:
 
     def reports(self, folders: Iterable[Served]) -> tuple[FolderReport, ...]:
         """What is known of these folders, and whether they hang, which their own workers can't tell. Thread-safe."""
-        return tuple(replace(served.report, is_hung=self.is_hung(served)) for served in folders)
+        return tuple(
+            replace(served.report, is_hung=True) if self.is_hung(served) else served.report for served in folders
+        )
 
     def hung(self) -> Path | None:
         """A folder that has not answered for so long, if there is one. Thread-safe."""
@@ -149,7 +164,14 @@ class FolderWorkers:
                 if is_last and served in self._turns:  # else `close` waits for it no longer
                     self._turns.remove(served)
                     self._leaving.discard(served)
+                    self._wake()
                     self._change.notify_all()
+                elif not self._is_woken:
+                    due = self.due(served)
+                    if due <= self._steady():  # the others have their turn first
+                        self._wake()
+                    else:
+                        self._keep(served, due)
 
     def close(self, deadline: float) -> None:
         """Let all folders take their last step, until `deadline` (monotonic), which leaves out those that hang."""
@@ -157,6 +179,7 @@ class FolderWorkers:
         with self._change:
             self._is_closed = True
             self._leaving.update(self._turns)
+            self._is_woken = True
             self._change.notify_all()
             while self._turns and time.monotonic() < deadline:
                 if len(self._threads) <= len(self._busy):
@@ -169,18 +192,38 @@ class FolderWorkers:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _next(self) -> Served | float:
-        now, first = self._steady(), math.inf
-        for _ in range(len(self._turns)):
+        """The folder whose turn has come, which is busy from now on; or the seconds until a step is due."""
+        now = self._steady()
+        if self._is_woken or now >= self._all_asked + ASKED_EVERY:
+            self._is_woken, self._all_asked = False, now
+            self._unasked = len(self._turns)
+            self._later.clear()
+        while self._unasked:
+            self._unasked -= 1
             served = self._turns[0]
             self._turns.rotate(-1)
-            if served in self._busy:
-                continue
-            due = self.due(served)
-            if due <= now:
-                self._busy[served] = time.monotonic()
+            if self._is_due(served, now):
                 return served
-            first = min(first, due)
-        return first - now
+        while self._later and self._later[0][0] <= now:
+            _, _, served = heappop(self._later)
+            if served in self._turns and self._is_due(served, now):
+                return served
+        return min(self._later[0][0] if self._later else math.inf, self._all_asked + ASKED_EVERY) - now
+
+    def _is_due(self, served: Served, now: float) -> bool:
+        """Whether a folder is to be served now, and so is busy from now on."""
+        if served in self._busy:  # it is asked when its step has ended
+            return False
+        due = self.due(served)
+        if due <= now:
+            self._busy[served] = time.monotonic()
+        else:
+            self._keep(served, due)
+        return due <= now
+
+    def _keep(self, served: Served, due: float) -> None:
+        if due < math.inf:
+            heappush(self._later, (due, next(self._numbers), served))
 
     def _kept_busy(self) -> int:
         now = time.monotonic()
@@ -201,9 +244,8 @@ class FolderWorkers:
                     self._threads.discard(this_thread)
                     self._change.notify()  # a waiting thread takes what is due
                     return
-                self._is_woken = False
                 found = self._next()
                 if isinstance(found, float):
-                    self._change.wait(min(max(found, 0.0), BUSY * 30))
+                    self._change.wait(max(found, 0.0))
                     continue
             self.serve(found)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from filedrop.status.lately import Lately
     from filedrop.status.model import Count, FolderStatus, Item, Matter, Status
 
+OLD, COMPANY_OLD = 5, 20  # minutes after which the page, or a company's, warns: it is written more often (page_file)
 LONGEST = 300  # letters of a reason; the note has all of it
 _COUNTS: dict[Count, str] = {
     "waiting": marked("Waiting"), "sending": marked("Sending"), "doubt": marked("Doubt"), "sent": marked("Sent"),
@@ -88,6 +89,7 @@ def render(
         host=host,
         pages=pages,
         level=level,
+        old=COMPANY_OLD if company else OLD,
         language=language,
         _=partial(translated, language=language),
         counted=partial(counted, language=language),

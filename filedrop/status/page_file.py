@@ -1,9 +1,12 @@
 """STATUS.html in the root, and one in each company's folder, which has nothing of the others.
 
-Each is written when something has changed, and at least each minute, by the thread that writes status.json. A company's
-folder is the one in the root that has its name, if it is there: nothing is made for the page alone, as whoever sees the
-root might see it then. A folder that hangs keeps a thread of its own, and holds up no other page. Where that folder is
-one for documents, none is written: programs would take it for one. What can't be shown costs its row or its page alone.
+Each is written when something has changed, by the thread that writes status.json; without a change, the root's page
+each minute, and a company's page each quarter of an hour: there may be hundreds. A script shows the age of a page.
+
+A company's folder is the one in the root that has its name, if it is there: nothing is made for the page alone, as
+whoever sees the root might see it then. A folder that hangs keeps a thread of its own, and holds up no other page.
+Where that folder is one for documents, none is written: programs would take it for one. What can't be shown costs its
+row or its page alone.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ if TYPE_CHECKING:
 NAME = "STATUS.html"
 PATIENCE = 3.0  # seconds for a folder to take a page
 LATE = 120.0  # seconds for which a page couldn't be written: then that needs attention
-ANYWAY = 55.0  # seconds after which a file is written though nothing has changed: it says who is alive
+ANYWAY = 55.0  # seconds after which a file in the root is written though nothing has changed: it shows who is alive
+PAGE_ANYWAY = 900.0  # seconds after which a company's page is written likewise
 
 
 class Pages:
@@ -158,7 +162,7 @@ class _PageFile:
         """Whether the page is to be written. Not while its folder hangs."""
         is_due = not self._is_busy and (said != self._said or time.monotonic() >= self._next)
         if is_due:  # also if it can't be written then: not again and again
-            self._said, self._next = said, time.monotonic() + ANYWAY
+            self._said, self._next = said, time.monotonic() + (PAGE_ANYWAY if self._name else ANYWAY)
         return is_due
 
     def write(self, status: Status, content: bytes) -> None:
@@ -175,8 +179,9 @@ class _PageFile:
             within(PATIENCE, work)
             self._trouble = ""
         except FileNotFoundError:  # the company has no folder here
-            self.is_there, self._trouble = False, ""
+            self.is_there, self._trouble, self._next = False, "", time.monotonic() + ANYWAY
         except OSError as error:
+            self._next = time.monotonic() + ANYWAY
             why = explain(error, self.path, to_write=True)
             if why != self._trouble:
                 self._log.warning("page.not_written", company=self._name, why=why)

@@ -187,7 +187,7 @@ class StatusFile:
         try:
             if not self._written:
                 clear_drafts(root)
-            replace_whole(root / NAME, json.dumps(status, indent=1).encode() + b"\n")
+            replace_whole(root / NAME, json.dumps(status).encode() + b"\n")
         except OSError as error:
             self._trouble = f"{self._root / NAME} can't be written: {explain(error, self._root, to_write=True)}"
         else:

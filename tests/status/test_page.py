@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import threading
+import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -197,6 +200,30 @@ def test_it_is_written_when_something_changes_and_else_rarely(world: World) -> N
             )
     assert seen[0] == seen[1]
     assert all(one != other for one, other in zip(seen[1], seen[2], strict=True))
+
+
+def test_pages_while_nothing_changes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The root's page and status.json are written each minute, a company's page each quarter of an hour.
+
+    Each page warns only when it is older than that.
+    """
+    paths = [world.root / name for name in ("STATUS.html", "status.json", "acme/STATUS.html")]
+    with locked_state(world.state) as journal:
+        daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
+        daemon.run_once(lambda _daemon: None)
+        status_file, seen = StatusFile(daemon.config, journal, world._log), [[0, 0, 0]]
+        for passed in (0, 60, 0, 900):
+            begun = time.monotonic()
+            monkeypatch.setattr(
+                time, "monotonic", partial(lambda shift, clock: clock() + shift, passed, time.monotonic)
+            )
+            status_file._start(daemon.report(), running=True).join()
+            seen.append([path.stat().st_ino for path in paths])
+            assert time.monotonic() >= begun + passed
+    is_written = [[now != before for now, before in zip(*pair, strict=True)] for pair in itertools.pairwise(seen)]
+    assert is_written == [[True] * 3, [True, True, False], [False] * 3, [True] * 3]
+    warns = [re.search(r'data-old="(\d+)"', path.read_text("utf-8")) for path in (paths[0], paths[2])]
+    assert [int(found[1]) for found in warns if found] == [5, 20]
 
 
 @pytest.mark.parametrize(

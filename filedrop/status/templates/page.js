@@ -3,7 +3,7 @@
   var words = document.getElementById("words"), found = document.getElementById("found"), used = Date.now();
   function look() {
     var minutes = Math.floor((Date.now() - written) / 60000);
-    stale.hidden = !(minutes >= 5);
+    stale.hidden = !(minutes >= stale.dataset.old);
     if (!stale.hidden) {
       stale.textContent = minutes < 120 ? stale.dataset.minutes.replace("{number}", minutes)
         : stale.dataset.hours.replace("{number}", Math.floor(minutes / 60));
