@@ -3,16 +3,17 @@
 A record is on the disk when its call returns. Rows carry a revision, so that a step from a stale row (after a person's
 command) is refused with `Changed` and overwrites nothing. No other package but the sandbox contains SQL.
 
-    documents                       documents, and which of them are duplicates
+    documents                       writes of documents, and which of them are duplicates
+    finding                         reads of documents
     numbers, messages, folders, waivers    queries and records, by subject
     totals                          how many there have been, and how many are under way
     errands                         commands that are still to be run
     responses, tying                responses to documents: which are meant, and what their sidecars lack
-    answering                       answers to received documents, with their SQL
+    answering                       answers to received documents
     rows                            rows as the values that they hold
     removal                         rows of what was removed from the archive
     lately                          what happened last, and how much on each day
-    statements                      all of the SQL but that of answers and waivers
+    statements                      SQL that several modules share; each other statement is with its caller
     schema                          the tables, and the form of their values
     engine                          transactions: the writes of many threads in one commit
     sqlite                          the engine in a file: connections, errors, upkeep
@@ -34,9 +35,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from filedrop.errors import JournalError
 from filedrop.journal.answering import Answering, GivenAnswer, InvoiceAnswer
 from filedrop.journal.copies import Copies
-from filedrop.journal.documents import Documents, Drop, Duplicate, Newest
+from filedrop.journal.documents import Documents, Duplicate
 from filedrop.journal.engine import NoJournal
 from filedrop.journal.errands import Errand, Errands
+from filedrop.journal.finding import Drop, Newest
 from filedrop.journal.folders import Folders
 from filedrop.journal.lately import Days, Lately, Received, Sent
 from filedrop.journal.messages import MessageRow, Messages, changed, is_same

@@ -1,33 +1,60 @@
-"""Outbound documents in the journal: a row for each drop, in its state after its last step."""
+"""Outbound documents in the journal: a row for each drop, in its state after its last step. What is written."""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, FiledropError
-from filedrop.journal import statements
-from filedrop.journal.engine import Part
+from filedrop.journal.finding import Finding
 from filedrop.journal.folders import unsettle
 from filedrop.journal.rows import MOMENTS, NAMES, document_of
-from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
+from filedrop.journal.schema import as_moment, as_name
+from filedrop.journal.statements import ALL, BELIEVED, COLUMNS, NEEDY, SAME
 from filedrop.journal.tying import tie_waiting
-from filedrop.model.document import Document, Need, State
-from filedrop.model.message import number
 from filedrop.model.twins import same_company
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from datetime import datetime, timedelta
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
 
-    from filedrop.identify import Reading
     from filedrop.journal.engine import Connection
-    from filedrop.journal.rows import Known
+    from filedrop.model.document import Document
+
+# Columns that never change: an UPDATE without them leaves their indexes alone.
+_FIXED = (
+    "id", "company", "folder", "account", "dropped_as", "size", "sha256", "meaning", "type", "number", "issue_date",
+    "type_code", "receiver_name",
+)  # fmt: skip
+_THE_SAME = "id = :id AND revision = :before"
+_INSERT = (
+    f"INSERT INTO documents (open, ended, {', '.join(COLUMNS)}) VALUES (:open, :ended, :{', :'.join(COLUMNS)})"
+    " ON CONFLICT DO NOTHING"
+)
+_UPDATE = (
+    "UPDATE documents SET open = :open, ended = coalesce(ended, :ended),"
+    f" {', '.join(f'{name} = :{name}' for name in COLUMNS if name not in _FIXED)}"
+    f" WHERE {_THE_SAME}"
+)
+_MOVE = f"UPDATE documents SET open = :open, place = :place, file = :file, revision = :revision WHERE {_THE_SAME}"
+_RETRY_NEEDY = f"UPDATE documents SET due = :now WHERE {NEEDY} = :folder AND due > :now"
+# One row for each value, however many documents have it.
+_KNOWN_CONTENT = """
+    SELECT 'meaning', value FROM json_each(:meaning) WHERE EXISTS (SELECT 1 FROM documents WHERE meaning = value)
+    UNION ALL SELECT 'number', value FROM json_each(:number) WHERE EXISTS (SELECT 1 FROM documents WHERE number = value)
+"""
+_SAME_MEANING = f"{ALL} meaning = :meaning AND id <> :id AND {BELIEVED}"
+_SAME_NUMBER = f"{ALL} number = :number AND id <> :id AND {BELIEVED}"
+# Bounded: some systems give one number to all documents of a type.
+_SAME_NUMBER_LATELY = (
+    f"{ALL} rowid IN (SELECT rowid FROM documents WHERE number = :number ORDER BY rowid DESC LIMIT 1000)"
+    f" AND {SAME('type')} AND {SAME('issue_date')} AND id <> :id AND {BELIEVED} ORDER BY id LIMIT 20"
+)
+_INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
 
 _facts = attrgetter("type", "number", "issue_date")
 
@@ -40,22 +67,7 @@ class Duplicate(FiledropError):
         self.document = document
 
 
-class Drop(NamedTuple):
-    """A dropped file: its name in `outbound/`, the one that it gets in `sending/` if that is free, and its content."""
-
-    name: str
-    file: str
-    sha256: str
-
-
-class Newest(NamedTuple):
-    """The newest of `total` documents, the newest first."""
-
-    total: int
-    documents: list[Document]
-
-
-class Documents(Part):
+class Documents(Finding):
     """The documents' part of the journal."""
 
     def record(self, document: Document) -> Document:
@@ -73,7 +85,7 @@ class Documents(Part):
 
         def work(connection: Connection) -> None:
             written = _put_all(connection, wanted, _write)
-            connection.executemany(statements.INSERT_RESTORED, [{"id": document.id} for document in written])
+            connection.executemany(_INSERT_RESTORED, [{"id": document.id} for document in written])
             for document in written:  # only now: what is untrusted must be known as that
                 tie_waiting(connection, document)
 
@@ -92,7 +104,7 @@ class Documents(Part):
             for document in documents
         ]
         if moves:
-            self._write(lambda connection: connection.executemany(statements.MOVE, moves))
+            self._write(lambda connection: connection.executemany(_MOVE, moves))
 
     def unsettle(self, folder: str, seen: int, suspects: Iterable[Document]) -> None:
         """Write that a folder isn't settled, and these steps, in one commit; `seen` is the count in its marker."""
@@ -129,180 +141,16 @@ class Documents(Part):
 
         return self._write_each([partial(work, document=document) for document in wanted])
 
-    def steps_due(self, folder: str, now: datetime | None, *, longest: timedelta, limit: int) -> list[Document]:
-        """Documents of a folder for its next step: left in state sending, not yet put away, or waiting and due.
-
-        `longest` is the longest possible wait. Where `now` is None, waiting documents are left out. `limit` is for each
-        state: what can't be put away must not hide the others.
-        """
-        due = self._documents(statements.ACCEPTED_IN_SENDING, folder=folder, most=limit)
-        for state in (State.SENDING, State.DELIVERED, State.FAILED):
-            due += self._documents(statements.LEFT_IN_STATE, folder=folder, state=state.value, most=limit)
-        if now is not None:
-            due += self._documents(statements.WAITING_DUE, folder=folder, **_due(now, longest), most=limit)
-        return due
-
-    def lying_in(self, folder: str, place: str) -> list[Document]:
-        """The open documents of a folder in `sending/` or `sent/`, by the journal."""
-        return self._documents(statements.LYING_IN, folder=folder, place=place)
-
-    def files_in(self, folder: str, place: str) -> Iterator[tuple[str, str]]:
-        """File names and document ids of the open documents in `sending/` or `sent/`, by the journal; lazily."""
-        last: Sequence[Any] = (b"", "")
-        # A query for each part: while one is open, because a share hangs say, the journal's file only grows.
-        while part := self._read(statements.FILES_IN, folder=folder, place=place, file=last[0], id=last[1]):
-            yield from ((from_name(file), id_) for file, id_ in part)
-            last = part[-1]
-
-    def kept_in_sending(self, folder: str, before: datetime, now: datetime) -> list[tuple[str, State, bool]]:
-        """What isn't accepted yet, claimed before then or, by another clock, later than now.
-
-        For each its id, its state, and whether it waits for a reason of its own.
-        """
-        rows = self._read(statements.KEPT_IN_SENDING, folder=folder, before=as_moment(before), now=as_moment(now))
-        return [(id_, State(state), bool(is_put_off)) for id_, state, is_put_off in rows]
-
-    def needy(self, folder: str, now: datetime) -> int:
-        """How many of a folder's documents wait until later for something of their own."""
-        return int(self._value(statements.NEEDY, folder=folder, now=as_moment(now)))
-
-    def first_without(self, need: Need, folders: Iterable[str]) -> tuple[int, Document | None]:
-        """How many documents of these folders wait for this, and the first of them."""
-        values = {"need": need.value, "folders": json.dumps(list(folders))}
-        ((count, first),) = self._read(statements.FIRST_WITHOUT, **values)
-        return count, self.by_id(first) if first else None
-
-    def needy_documents(self, folder: str) -> Iterator[Document]:
-        """A folder's documents that wait for something of their own; lazily."""
-        after = ""
-        while part := self._documents(statements.NEEDY_IN, folder=folder, after=after):
-            yield from part
-            after = part[-1].id
-
     def retry_needy(self, folder: str, now: datetime) -> None:
         """Make those of a folder's documents due that wait for something of their own."""
         values = {"folder": folder, "now": as_moment(now)}
         if self.needy(folder, now):
-            self._write(lambda connection: connection.execute(statements.RETRY_NEEDY, values))
-
-    def spoken_of(self, folder: str, places: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Those of these places and file names that are recorded as open documents'.
-
-        Their files may have been moved, and the records lost: another file with the name would be mistaken for one.
-        """
-        by_place = defaultdict[str, list[str]](list)
-        for place, file in places:
-            by_place[place].append(file)
-        spoken = set[tuple[str, str]]()
-        for place, names in by_place.items():
-            listed, files = _parameters("file", names)
-            rows = self._read(statements.NAMED.format(files=listed), folder=folder, place=place, **files)
-            spoken |= {(place, from_name(file)) for (file,) in rows}
-        return spoken
-
-    def has_had(self, folder: str, file: str, unnumbered: str) -> bool:
-        """Whether a document, open or ended, has this file name in a folder.
-
-        `unnumbered`: the name without the number that filedrop may have given it.
-        """
-        names = {"file": as_name(file), "unnumbered": as_name(unnumbered)}
-        return self._value(statements.HAS_HAD, folder=folder, **names) is not None
-
-    def known_of(self, folder: str, drops: Collection[Drop]) -> set[str]:
-        """The names of those dropped files that a row may concern.
-
-        That is: an open document with the same bytes, one that is `spoken_of` as `file` in `sending/`, or a waiver.
-        """
-        if not drops:
-            return set()
-        values = {"folder": folder, "place": "sending", "digests": json.dumps([drop.sha256 for drop in drops])}
-        (files, as_files), (names, as_names) = (
-            _parameters(key, [getattr(drop, key) for drop in drops]) for key in ("file", "name")
-        )
-        found = set(self._read(statements.KNOWN_OF.format(files=files, names=names), **values, **as_files, **as_names))
-        kinds = ("sha256", "file", "waiver")
-        return {
-            drop.name
-            for drop in drops
-            if not found.isdisjoint(zip(kinds, map(as_name, (drop.sha256, drop.file, drop.name)), strict=True))
-        }
-
-    def in_state(self, state: State, *, identity: str | None = None) -> list[Document]:
-        """Open documents in this state, oldest first; of one account, where `identity` is given."""
-        return self._documents(statements.IN_STATE, state=state.value, identity=identity)
-
-    def newest(self, accepted_before: datetime, most: int) -> dict[tuple[str, str], Newest]:
-        """Documents that people may have to look at, by company and kind, at most `most` of each.
-
-        The kinds: `waiting` for a retry, `doubt`, `overdue` (accepted before `accepted_before`), `sent` with warnings.
-        """
-        found = self._read(statements.NEWEST, accepted_before=as_moment(accepted_before), most=most)
-        documents = {document.id: document for document in self.by_ids([id_ for _, _, id_, _ in found])}
-        newest: dict[tuple[str, str], Newest] = {}
-        for company, kind, id_, total in found:
-            if id_ in documents:  # else removed between the two reads
-                newest.setdefault((company, kind), Newest(total, [])).documents.append(documents[id_])
-        return newest
+            self._write(lambda connection: connection.execute(_RETRY_NEEDY, values))
 
     def duplicate_of(self, document: Document, *, by_number: bool) -> Document | None:
         """The document with the same content (`by_number`: or number) that is, or may be, at the access point."""
         with self._engine.reading() as connection:
             return _duplicate_of(connection, document, by_number=by_number)
-
-    def given_to(self, folder: str, file: str, reading: Reading) -> str | None:
-        """The original name of the latest document with this file name, and this content or number, in a folder."""
-        values = {"meaning": reading.meaning, "type": reading.root_name, "number": reading.number}
-        values |= {"issue_date": reading.issue_date, "folder": folder}
-        name = self._value(statements.GIVEN_TO, file=as_name(file), **values)
-        return None if name is None else from_name(name)
-
-    def by_id(self, document_id: str) -> Document | None:
-        """A document by its id."""
-        return next(iter(self._documents(statements.BY_ID, id=document_id)), None)
-
-    def called(self, name: str, unnumbered: str) -> list[Document]:
-        """The documents that a person may mean by an id, a message number or the name of a file, the newest first.
-
-        `unnumbered`: the name without the number that filedrop may have given it.
-        """
-        names = {"file": as_name(name), "unnumbered": as_name(unnumbered)}
-        return self._documents(statements.CALLED, name=name, msg_no=number(name), **names)
-
-    def search(self, known: Known, now: datetime, *, most: int) -> list[Document]:
-        """The newest of the documents that this is known of."""
-        return self._documents(statements.SEARCH, most=most, **known.values(now))
-
-    def by_ids(self, document_ids: Iterable[str]) -> list[Document]:
-        """The documents with these ids."""
-        return self._documents(statements.BY_IDS, ids=json.dumps(list(document_ids)))
-
-    def next_due(self, folder: str) -> datetime | None:
-        """When the first of a folder's waiting documents is due for a retry; None where none has a time."""
-        return from_moment(self._value(statements.NEXT_DUE, folder=folder))
-
-    def tracked(self, identity: str, now: datetime, *, longest: timedelta, limit: int) -> list[Document]:
-        """The oldest of an account's documents in `sent/` whose delivery is due to be checked at `now`.
-
-        `longest` is the longest possible pause between checks. Documents whose move to `sent/` isn't recorded are left
-        out: after a delivery, their files would be looked for in the wrong place.
-        """
-        return self._documents(statements.TRACKED, identity=identity, **_due(now, longest), most=limit)
-
-    def tracking_due(self, identity: str) -> datetime | None:
-        """When the first of an account's documents in `sent/` is due to be checked; None where there is none."""
-        return from_moment(self._value(statements.TRACKING_DUE, identity=identity))
-
-    def counts(self, folder: str) -> dict[str, int]:
-        """The number of a folder's open documents in each state, by its name."""
-        return dict(self._read(statements.COUNTS, folder=folder))  # type: ignore[arg-type] # a row of two is a pair
-
-    def elsewhere(self, identities: Iterable[str]) -> list[tuple[str, str, State, int]]:
-        """Unfinished posted documents of other accounts: identity, company, state, number of documents."""
-        rows = self._read(statements.ELSEWHERE, identities=json.dumps(list(identities)))
-        return [(identity, company, State(state), number) for identity, company, state, number in rows]
-
-    def _documents(self, statement: str, **values: Any) -> list[Document]:
-        return [document_of(row) for row in self._read(statement, **values)]
 
 
 def put(connection: Connection, document: Document, known: set[str] | None = None) -> Document:
@@ -328,9 +176,9 @@ def _write(connection: Connection, document: Document) -> Document:
     values["history"] = json.dumps([[event.at.isoformat(), event.event, event.facts] for event in document.history])
     values["revision"] = document.revision + 1
     if document.revision == 0:
-        if connection.execute(statements.INSERT, values).rowcount != 1:
+        if connection.execute(_INSERT, values).rowcount != 1:
             raise Changed(f"{document.dropped_as} is in the journal already")
-    elif connection.execute(statements.UPDATE, values | {"before": document.revision}).rowcount != 1:
+    elif connection.execute(_UPDATE, values | {"before": document.revision}).rowcount != 1:
         raise Changed(f"{document.dropped_as} was taken a step further meanwhile")
     return document.but(revision=document.revision + 1)
 
@@ -361,23 +209,13 @@ def _known_content(connection: Connection, documents: Iterable[Document]) -> set
     """What of these documents' `_content` any row has: mostly nothing, by one question for all."""
     content = set[tuple[str, str | None]]().union(*map(_content, documents))
     values = {key: json.dumps([value for kind, value in content if kind == key]) for key in ("meaning", "number")}
-    return set(connection.execute(statements.KNOWN_CONTENT, values))
-
-
-def _parameters(key: str, names: Iterable[str]) -> tuple[str, dict[str, bytes]]:
-    """File names as so many parameters: what stands in the statement, and the values."""
-    values = {f"{key}{nth}": as_name(name) for nth, name in enumerate(names)}
-    return ", ".join(f":{parameter}" for parameter in values), values
-
-
-def _due(now: datetime, longest: timedelta) -> dict[str, float]:
-    return {"now": now.timestamp(), "latest": (now + longest).timestamp()}
+    return set(connection.execute(_KNOWN_CONTENT, values))
 
 
 def _same_number_as(connection: Connection, document: Document) -> Document | None:
     """A document that may be at the access point, with the sender, type, number and issue date of this one."""
     this = {key: getattr(document, key) for key in ("id", "company", "number", "type", "issue_date")}
-    rows = connection.execute(statements.SAME_NUMBER_LATELY, this) if document.number else ()
+    rows = connection.execute(_SAME_NUMBER_LATELY, this) if document.number else ()
     for other in map(document_of, rows):
         if other.may_be_accepted and same_company(other.sender, document.sender):
             return other
@@ -386,9 +224,9 @@ def _same_number_as(connection: Connection, document: Document) -> Document | No
 
 def _duplicate_of(connection: Connection, document: Document, *, by_number: bool) -> Document | None:
     this = {key: getattr(document, key) for key in ("id", "company", "meaning", "number")}
-    rows = connection.execute(statements.SAME_MEANING, this).fetchall()
+    rows = connection.execute(_SAME_MEANING, this).fetchall()
     if by_number and document.number:
-        rows += connection.execute(statements.SAME_NUMBER, this).fetchall()
+        rows += connection.execute(_SAME_NUMBER, this).fetchall()
     for other in map(document_of, rows):
         same_receiver = same_company(other.receiver, document.receiver)
         has_same_number = by_number and bool(document.number) and _facts(other) == _facts(document)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+_KEPT_TEXT = "SELECT value FROM about WHERE key = :key"
+
 _T = TypeVar("_T")
 
 
@@ -169,7 +171,7 @@ class Engine(ABC):
 
     def kept(self, key: str) -> str | None:
         """The text that is kept under a key; None where there is none."""
-        value: str | None = self.value(statements.KEPT_TEXT, key=key)
+        value: str | None = self.value(_KEPT_TEXT, key=key)
         return value
 
     def write(self, work: Callable[[Connection], _T]) -> _T:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filedrop.journal import statements
 from filedrop.journal.engine import Part
 from filedrop.journal.schema import from_name
 
@@ -16,6 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from filedrop.journal.engine import Connection
+
+_WANTED = "SELECT event FROM wanted ORDER BY event"
+_WANT_NONE = "DELETE FROM wanted"
+_WANT = "INSERT INTO wanted VALUES (:event)"
+_ERRANDS = """
+    SELECT number, event, company, document, msg_no, folder, file, sidecar FROM errands
+    WHERE number IN (SELECT min(number) FROM errands GROUP BY company) ORDER BY number
+"""
+_END_ERRAND = "DELETE FROM errands WHERE number = :number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +49,12 @@ class Errands(Part):
     def want(self, events: Iterable[str]) -> None:
         """Write after which events (failed, delivered, received) commands are to be run from now on."""
         wanted = [{"event": event} for event in sorted(events)]
-        if self._read(statements.WANTED) == [(one["event"],) for one in wanted]:
+        if self._read(_WANTED) == [(one["event"],) for one in wanted]:
             return
 
         def work(connection: Connection) -> None:
-            connection.execute(statements.WANT_NONE)
-            connection.executemany(statements.WANT, wanted)
+            connection.execute(_WANT_NONE)
+            connection.executemany(_WANT, wanted)
 
         self._write(work)
 
@@ -54,9 +62,9 @@ class Errands(Part):
         """The first errand of each company."""
         return [
             Errand(number, event, company, document, msg_no, from_name(folder), from_name(file), sidecar)
-            for number, event, company, document, msg_no, folder, file, sidecar in self._read(statements.ERRANDS)
+            for number, event, company, document, msg_no, folder, file, sidecar in self._read(_ERRANDS)
         ]
 
     def end(self, errand: Errand) -> None:
         """Delete an errand: its command has come to an end."""
-        self._write(lambda connection: connection.execute(statements.END_ERRAND, {"number": errand.number}))
+        self._write(lambda connection: connection.execute(_END_ERRAND, {"number": errand.number}))

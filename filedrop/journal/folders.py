@@ -5,13 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.journal import statements
 from filedrop.journal.engine import Part
 from filedrop.journal.schema import as_name, from_name
+from filedrop.journal.statements import EACH, HAS_DRAFT
 
 if TYPE_CHECKING:
     from filedrop.journal.engine import Connection
     from filedrop.model.document import Document
+
+_ANOTHER_COMPANYS = "SELECT 1 FROM documents WHERE open AND folder = :folder AND company <> :company LIMIT 1"
+_HAND_TO = "UPDATE documents SET company = :company WHERE open AND folder = :folder AND company <> :company"
+_OPEN_FOLDERS = EACH.format(column="folder", rows="open")
+_NAME_ALL = f"UPDATE messages SET state = 'named', revision = revision + 1 WHERE {HAS_DRAFT} AND state = 'placing'"
+_FOLDER_PATHS = "SELECT id, path FROM folders"
+_FOLDER_PATH = "SELECT path FROM folders WHERE id = :id"
+_MOVE_MESSAGES = (
+    "UPDATE messages SET folder = :path, revision = revision + 1 WHERE folder <> :path AND "
+    + HAS_DRAFT.replace(":folder", f"({_FOLDER_PATH})")
+)
+_FOLDER_AT = "SELECT id FROM folders WHERE path = :path"
+_RECORD_FOLDER = "INSERT INTO folders VALUES (:id, :path, FALSE) ON CONFLICT (id) DO UPDATE SET path = excluded.path"
+_SETTLED = "SELECT settled FROM folders WHERE id = :id"
+_SETTLE = "UPDATE folders SET settled = :settled WHERE id = :id"
+_CHANGES = "SELECT counted, marked, least FROM changes WHERE folder = :id"
+_COUNT_ON = """
+    INSERT INTO changes VALUES (:id, :seen + 1, 0, 0)
+    ON CONFLICT (folder) DO UPDATE SET counted = max(changes.counted, :seen) + 1
+"""
+_MARK = "UPDATE changes SET marked = counted WHERE folder = :id"
+_MARK_AT = "UPDATE changes SET marked = :seen WHERE folder = :id AND marked < :seen"
+_LEAST = "UPDATE changes SET least = counted, marked = counted - 1 WHERE folder = :id"
 
 _COUNTABLE = 2**53  # changes: more than any folder has, and far below the largest integer of a column
 
@@ -36,7 +59,7 @@ class Folders(Part):
 
     def path(self, folder: str) -> Path | None:
         """The path at which a folder was last seen; None for an unknown folder."""
-        path = self._value(statements.FOLDER_PATH, id=folder)
+        path = self._value(_FOLDER_PATH, id=folder)
         return None if path is None else Path(from_name(path))
 
     def path_of(self, document: Document) -> Path | None:
@@ -46,16 +69,16 @@ class Folders(Part):
 
     def paths(self) -> dict[str, Path]:
         """Where each folder was last seen, by its id."""
-        return {folder: Path(from_name(path)) for folder, path in self._read(statements.FOLDER_PATHS)}
+        return {folder: Path(from_name(path)) for folder, path in self._read(_FOLDER_PATHS)}
 
     def at(self, path: Path) -> str | None:
         """The id of the folder that was last seen at a path; None for an unknown path."""
-        known: str | None = self._value(statements.FOLDER_AT, path=as_name(str(path)))
+        known: str | None = self._value(_FOLDER_AT, path=as_name(str(path)))
         return known
 
     def in_use(self) -> list[str]:
         """The ids of the folders that have open documents."""
-        return [folder for (folder,) in self._read(statements.OPEN_FOLDERS)]
+        return [folder for (folder,) in self._read(_OPEN_FOLDERS)]
 
     def record(self, folder: str, path: Path) -> None:
         """Write that a folder is ours, and its path; where it was moved, what was begun in it is there now."""
@@ -64,20 +87,20 @@ class Folders(Part):
     def hand_to(self, folder: str, company: str) -> None:
         """Write that a folder's open documents are this company's, where that was called otherwise before."""
         values = {"folder": folder, "company": company}
-        if self._value(statements.ANOTHER_COMPANYS, **values) is not None:
-            self._write(lambda connection: connection.execute(statements.HAND_TO, values))
+        if self._value(_ANOTHER_COMPANYS, **values) is not None:
+            self._write(lambda connection: connection.execute(_HAND_TO, values))
 
     def is_settled(self, folder: str) -> bool:
         """Whether all files in this folder have been compared since the journal first saw it."""
-        return bool(self._value(statements.SETTLED, id=folder))
+        return bool(self._value(_SETTLED, id=folder))
 
     def settle(self, folder: str) -> None:
         """Write that a folder is settled: from now on, a file in `sending/` without a row was claimed, not posted."""
-        self._write(lambda connection: connection.execute(statements.SETTLE, {"id": folder, "settled": True}))
+        self._write(lambda connection: connection.execute(_SETTLE, {"id": folder, "settled": True}))
 
     def changes(self, folder: str) -> Changes:
         """The counts of a folder."""
-        rows = self._read(statements.CHANGES, id=folder)
+        rows = self._read(_CHANGES, id=folder)
         return Changes(*rows[0]) if rows else Changes()
 
     def mark(self, folder: str) -> int:
@@ -91,7 +114,7 @@ class Folders(Part):
         """As `mark`, but with a count one higher, which no marker has had yet."""
 
         def work(connection: Connection) -> int:
-            connection.execute(statements.COUNT_ON, {"id": folder, "seen": 0})
+            connection.execute(_COUNT_ON, {"id": folder, "seen": 0})
             return _mark(connection, folder)
 
         return self._write(work)
@@ -106,10 +129,10 @@ class Folders(Part):
         def work(connection: Connection) -> int:
             _record(connection, folder, path, keeps=True)
             # The folder's last owner may have removed our drafts: a draft that is gone wasn't placed.
-            connection.execute(statements.NAME_ALL, {"folder": as_name(str(path))})
-            connection.execute(statements.SETTLE, {"id": folder, "settled": False})
-            connection.execute(statements.COUNT_ON, {"id": folder, "seen": 0})
-            connection.execute(statements.LEAST, {"id": folder})
+            connection.execute(_NAME_ALL, {"folder": as_name(str(path))})
+            connection.execute(_SETTLE, {"id": folder, "settled": False})
+            connection.execute(_COUNT_ON, {"id": folder, "seen": 0})
+            connection.execute(_LEAST, {"id": folder})
             return _counted(connection, folder)
 
         return self._write(work)
@@ -118,29 +141,29 @@ class Folders(Part):
 def _record(connection: Connection, folder: str, path: Path, *, keeps: bool = False) -> None:
     """Write a folder's path. `keeps`: what was begun in the folder that was seen there before is this one's."""
     there = {"id": folder, "path": as_name(str(path))}
-    seen_here = [other for (other,) in connection.execute(statements.FOLDER_AT, there)]
+    seen_here = [other for (other,) in connection.execute(_FOLDER_AT, there)]
     for other in seen_here if folder not in seen_here else ():
         nowhere = {"id": other, "path": as_name(f"{path} [{other}]")}  # until it is seen again
         if not keeps:
-            connection.execute(statements.MOVE_MESSAGES, nowhere)
-        connection.execute(statements.RECORD_FOLDER, nowhere)
-    connection.execute(statements.MOVE_MESSAGES, there)
-    connection.execute(statements.RECORD_FOLDER, there)
+            connection.execute(_MOVE_MESSAGES, nowhere)
+        connection.execute(_RECORD_FOLDER, nowhere)
+    connection.execute(_MOVE_MESSAGES, there)
+    connection.execute(_RECORD_FOLDER, there)
 
 
 def unsettle(connection: Connection, folder: str, seen: int) -> None:
     """Write that a folder isn't settled; `seen` is the count in its marker. Within a transaction."""
-    connection.execute(statements.SETTLE, {"id": folder, "settled": False})
+    connection.execute(_SETTLE, {"id": folder, "settled": False})
     # Bounded, because a forged count can be so high that it soon overflows.
-    connection.execute(statements.COUNT_ON, {"id": folder, "seen": min(seen, _COUNTABLE)})
-    connection.execute(statements.MARK_AT, {"id": folder, "seen": seen})
+    connection.execute(_COUNT_ON, {"id": folder, "seen": min(seen, _COUNTABLE)})
+    connection.execute(_MARK_AT, {"id": folder, "seen": seen})
 
 
 def _mark(connection: Connection, folder: str) -> int:
-    connection.execute(statements.MARK, {"id": folder})
+    connection.execute(_MARK, {"id": folder})
     return _counted(connection, folder)
 
 
 def _counted(connection: Connection, folder: str) -> int:
-    ((counted, _, _),) = connection.execute(statements.CHANGES, {"id": folder})
+    ((counted, _, _),) = connection.execute(_CHANGES, {"id": folder})
     return int(counted)

@@ -5,15 +5,42 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.journal import statements
 from filedrop.journal.engine import Part
-from filedrop.journal.schema import from_name
+from filedrop.journal.schema import IS_ANSWER, OWES_ANSWER, from_name
 from filedrop.model.document import State
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+
+# With the receiver's last answer.
+_ANSWER = f"""coalesce((SELECT code FROM responses WHERE document <> '' AND document = documents.id
+    AND {IS_ANSWER} ORDER BY at DESC, msg_no DESC LIMIT 1), '')"""
+_LAST_SENT = f"""SELECT accepted, company, file, type, number, receiver, receiver_name, msg_no, state, {_ANSWER}
+    FROM documents WHERE company = :company AND accepted IS NOT NULL ORDER BY accepted DESC LIMIT :most"""
+_LAST_RECEIVED = (
+    f"SELECT placed, company, file, type, number, sender, sender_name, msg_no, {OWES_ANSWER} FROM messages"
+    " WHERE company = :company AND placed IS NOT NULL AND file <> '' ORDER BY placed DESC LIMIT :most"
+)
+# By name, the last attempt alone: one that was put back and sent by now has not failed.
+_FAILED_SINCE = f"""
+    SELECT dropped_as FROM documents AS one WHERE company = :company AND state = '{State.FAILED}' AND ended > :since
+    AND NOT EXISTS (
+        SELECT 1 FROM documents AS later
+        WHERE later.dropped_as = one.dropped_as AND later.folder = one.folder AND later.claimed > one.claimed
+    ) ORDER BY ended DESC
+"""
+# A SELECT for each day, which only counts entries of an index; a join would sort them first.
+_PER_DAY = """
+    SELECT (SELECT count(*) FROM {of} AND company = :company AND {moment} >= day AND {moment} < next) FROM (
+        SELECT day, lead(day) OVER (ORDER BY day) AS next
+        FROM (SELECT CAST(value AS DOUBLE PRECISION) AS day FROM json_each(:days)) AS listed
+    ) AS days WHERE next IS NOT NULL ORDER BY day
+"""
+_SENT_PER_DAY = _PER_DAY.format(of="documents WHERE accepted IS NOT NULL", moment="accepted")
+_RECEIVED_PER_DAY = _PER_DAY.format(of="messages WHERE placed IS NOT NULL", moment="placed")
+_FAILED_PER_DAY = _PER_DAY.format(of=f"documents WHERE state = '{State.FAILED}'", moment="ended")
 
 
 class Sent(NamedTuple):
@@ -61,7 +88,7 @@ class Lately(Part):
 
     def last_sent(self, company: str, most: int) -> list[Sent]:
         """The documents that the access point accepted last, the latest first."""
-        rows = self._read(statements.LAST_SENT, company=company, most=most)
+        rows = self._read(_LAST_SENT, company=company, most=most)
         return [
             Sent(from_seconds(at), whose, from_name(file), type_, number, receiver, name, msg_no, State(state), code)
             for at, whose, file, type_, number, receiver, name, msg_no, state, code in rows
@@ -69,7 +96,7 @@ class Lately(Part):
 
     def last_received(self, company: str, most: int) -> list[Received]:
         """The messages that were placed last, the latest first."""
-        rows = self._read(statements.LAST_RECEIVED, company=company, most=most)
+        rows = self._read(_LAST_RECEIVED, company=company, most=most)
         return [
             Received(from_seconds(at), whose, from_name(file), type_, number, sender, name, msg_no, bool(is_owed))
             for at, whose, file, type_, number, sender, name, msg_no, is_owed in rows
@@ -77,7 +104,7 @@ class Lately(Part):
 
     def failed_since(self, company: str, since: datetime) -> list[str]:
         """The names of documents that have failed since then, the latest first, and weren't tried again after that."""
-        rows = self._read(statements.FAILED_SINCE, company=company, since=since.timestamp())
+        rows = self._read(_FAILED_SINCE, company=company, since=since.timestamp())
         return [from_name(name) for (name,) in rows]
 
     def per_day(self, company: str, begins: Sequence[datetime]) -> Days:
@@ -87,4 +114,4 @@ class Lately(Part):
         def counted(statement: str) -> list[int]:
             return [number for (number,) in self._read(statement, company=company, days=days)]
 
-        return Days(*map(counted, (statements.SENT_PER_DAY, statements.RECEIVED_PER_DAY, statements.FAILED_PER_DAY)))
+        return Days(*map(counted, (_SENT_PER_DAY, _RECEIVED_PER_DAY, _FAILED_PER_DAY)))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import Changed
-from filedrop.journal import statements
 from filedrop.journal.engine import Part
-from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
+from filedrop.journal.schema import as_moment, as_name, company, from_moment, from_name
+from filedrop.journal.statements import HAS_DRAFT, KNOWN, MESSAGE_COLUMNS, NUMBERS
 from filedrop.model.document import same_participant
 from filedrop.model.twins import same_company
 from filedrop.times import same_moment
@@ -21,6 +21,51 @@ if TYPE_CHECKING:
     from filedrop.journal.engine import Connection
     from filedrop.journal.rows import Known
     from filedrop.model.message import Message
+
+_KEY = MESSAGE_COLUMNS[:5]
+_THIS_MESSAGE = " AND ".join(f"{name} = :{name}" for name in _KEY) + " AND revision = :before"
+_MESSAGES = f"SELECT {', '.join(MESSAGE_COLUMNS)} FROM messages WHERE"
+_OF_NUMBERS = f"msg_no IN ({NUMBERS})"
+_INSERT_MESSAGE = (
+    f"INSERT INTO messages ({', '.join(MESSAGE_COLUMNS)}) VALUES (:{', :'.join(MESSAGE_COLUMNS)})"
+    " ON CONFLICT DO NOTHING"
+)
+_UPDATE_MESSAGE = (
+    f"UPDATE messages SET {', '.join(f'{name} = :{name}' for name in MESSAGE_COLUMNS[5:])} WHERE {_THIS_MESSAGE}"
+)
+_FORGET_MESSAGE = f"DELETE FROM messages WHERE {_THIS_MESSAGE}"
+_NUMBERED = f"{_MESSAGES} identity = :identity AND {_OF_NUMBERS}"
+_NUMBERED_ANYWHERE = f"{_MESSAGES} {_OF_NUMBERS}"
+_PLACED_AS = f"{_MESSAGES} file = :file OR substr(file, CAST(length(file) + 1 - :length AS INTEGER)) = :inside"
+_SEARCH_MESSAGES = f"""
+    {_MESSAGES} {KNOWN.format(name="sender_name", time="placed")} ORDER BY coalesce(placed, :now) DESC LIMIT :most
+"""
+# The first message of a company with the same document, for each that is asked about; an index has it at once.
+_ASKED = "{0} = json_extract(asked.value, '$.{0}')".format
+_FIRST = f"""SELECT msg_no FROM messages WHERE company = :company AND {{}} AND state IN ('placing', 'read')
+    AND {company("sender")} = {company("json_extract(asked.value, '$.sender')")} ORDER BY rowid LIMIT 1"""
+_BY_NUMBER = _FIRST.format(" AND ".join(map(_ASKED, ("number", "issue_date", "type"))))
+_REPEATED = f"""
+    SELECT CAST(json_extract(asked.value, '$.msg_no') AS BIGINT),
+        coalesce(({_BY_NUMBER}), ({_FIRST.format(_ASKED("meaning"))}))
+    FROM json_each(:asked) AS asked
+"""
+_REPEATS = f"{_MESSAGES} company = :company AND repeats >= 0 AND placed >= :since ORDER BY placed DESC LIMIT 200"
+# The plus makes SQLite sort the result; else it would read all messages ever received, in the order of an index.
+_IN_STATES = f"{_MESSAGES} identity = :identity AND state IN (SELECT value FROM json_each(:states)) ORDER BY +msg_no"
+_ADOPT = f"""
+    UPDATE messages SET identity = :ours, revision = :revision WHERE {_THIS_MESSAGE} AND NOT EXISTS (
+        SELECT 1 FROM messages AS other WHERE other.identity = :ours
+        AND {" AND ".join(f"other.{name} = :{name}" for name in _KEY[1:])}
+    )
+"""
+_DRAFTS = f"SELECT temporary FROM messages WHERE {HAS_DRAFT}"
+_OWED_PAGES = f"""
+    SELECT {", ".join(MESSAGE_COLUMNS)} FROM (
+        SELECT {", ".join(MESSAGE_COLUMNS)}, row_number() OVER (PARTITION BY folder ORDER BY placed) AS nth
+        FROM messages WHERE page >= 0 AND state = 'read'
+    ) AS owed WHERE nth = 1
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +132,7 @@ def _is_surely_same(message: Message, row: MessageRow) -> bool:
 
 
 def _is_repeated(other: MessageRow, row: MessageRow) -> bool:
-    """Whether a message has the document of another one (as `statements.REPEATED`)."""
+    """Whether a message has the document of another one (as `_REPEATED`)."""
     numbered = [(one.number, one.issue_date, one.type) for one in (other, row)]
     is_same = (numbered[0] == numbered[1] and all(numbered[0])) or other.meaning == row.meaning
     return is_same and same_company(other.sender, row.sender)
@@ -122,35 +167,35 @@ class Messages(Part):
 
         It stays if it has changed meanwhile.
         """
-        self._write(lambda connection: connection.execute(statements.FORGET_MESSAGE, _as_it_was(row)))
+        self._write(lambda connection: connection.execute(_FORGET_MESSAGE, _as_it_was(row)))
 
     def known(self, identity: str, messages: Iterable[Message]) -> dict[int, MessageRow]:
         """The rows of these messages, by number; also those recorded when the account had another identity."""
         asked = {message.msg_no: message for message in messages}
         found: dict[int, MessageRow] = {}
         numbers = json.dumps(list(asked))
-        for row in map(message_of, self._read(statements.NUMBERED, identity=identity, numbers=numbers)):
+        for row in map(message_of, self._read(_NUMBERED, identity=identity, numbers=numbers)):
             if is_same(asked[row.msg_no], row) and (row.msg_no not in found or row.state == "read"):
                 found[row.msg_no] = row
         left = json.dumps([number for number in asked if number not in found])
-        for row in map(message_of, self._read(statements.NUMBERED_ANYWHERE, numbers=left) if left != "[]" else ()):
+        for row in map(message_of, self._read(_NUMBERED_ANYWHERE, numbers=left) if left != "[]" else ()):
             if _is_surely_same(asked[row.msg_no], row) and (row.msg_no not in found or row.state == "read"):
                 found[row.msg_no] = row
         return found
 
     def numbered(self, msg_no: int) -> list[MessageRow]:
         """The messages with this number, of any account."""
-        return list(map(message_of, self._read(statements.NUMBERED_ANYWHERE, numbers=json.dumps([msg_no]))))
+        return list(map(message_of, self._read(_NUMBERED_ANYWHERE, numbers=json.dumps([msg_no]))))
 
     def placed_as(self, name: str) -> list[MessageRow]:
         """The messages whose document got this name, in whichever folder. Reads all messages."""
         inside = as_name(f"/{name}")
         values = {"file": as_name(name), "inside": inside, "length": len(inside)}
-        return list(map(message_of, self._read(statements.PLACED_AS, **values)))
+        return list(map(message_of, self._read(_PLACED_AS, **values)))
 
     def search(self, known: Known, now: datetime, *, most: int) -> list[MessageRow]:
         """The newest of the received messages that this is known of; the time is that of their placing."""
-        return list(map(message_of, self._read(statements.SEARCH_MESSAGES, most=most, **known.values(now))))
+        return list(map(message_of, self._read(_SEARCH_MESSAGES, most=most, **known.values(now))))
 
     def repeated(self, company: str, rows: Iterable[MessageRow]) -> dict[int, int]:
         """Of these messages for a company, those whose document came before, each with the number of that message.
@@ -159,7 +204,7 @@ class Messages(Part):
         """
         asked = sorted(rows, key=lambda row: row.msg_no)
         values = json.dumps([{name: getattr(row, name) for name in _SAME} for row in asked])
-        known = self._read(statements.REPEATED, company=company, asked=values) if asked else ()
+        known = self._read(_REPEATED, company=company, asked=values) if asked else ()
         found: dict[int, int | None] = {msg_no: first for msg_no, first in known}  # noqa: C416 - typed as what it is
         for nth, row in enumerate(asked):  # of the same batch: the journal knows neither yet
             before = (other.msg_no for other in asked[:nth] if _is_repeated(other, row))
@@ -168,7 +213,7 @@ class Messages(Part):
 
     def repeats(self, company: str, since: datetime) -> list[MessageRow]:
         """A company's messages placed since then whose document came before, newest first, 200 at most."""
-        return list(map(message_of, self._read(statements.REPEATS, company=company, since=as_moment(since))))
+        return list(map(message_of, self._read(_REPEATS, company=company, since=as_moment(since))))
 
     def earlier_names(self, rows: Sequence[MessageRow]) -> list[str]:
         """For each of these messages, the name of the document that it repeats, below the company's inbound folder.
@@ -177,7 +222,7 @@ class Messages(Part):
         """
         numbers = json.dumps([row.repeats for row in rows if row.repeats is not None])
         known = dict[int | None, list[MessageRow]]()
-        for other in map(message_of, self._read(statements.NUMBERED_ANYWHERE, numbers=numbers)):
+        for other in map(message_of, self._read(_NUMBERED_ANYWHERE, numbers=numbers)):
             known.setdefault(other.msg_no, []).append(other)
         return [
             next((other.file for other in known.get(row.repeats, ()) if _is_earlier(other, row)), "") for row in rows
@@ -193,7 +238,7 @@ class Messages(Part):
             adopted = []
             for row in rows:
                 values = _as_it_was(row) | {"ours": identity, "revision": row.revision + 1}
-                if connection.execute(statements.ADOPT, values).rowcount == 1:
+                if connection.execute(_ADOPT, values).rowcount == 1:
                     adopted.append(replace(row, identity=identity, revision=row.revision + 1))
             return adopted
 
@@ -201,15 +246,15 @@ class Messages(Part):
 
     def in_states(self, identity: str, *states: str) -> list[MessageRow]:
         """The messages of an account in one of these states, by number."""
-        return list(map(message_of, self._read(statements.IN_STATES, identity=identity, states=json.dumps(states))))
+        return list(map(message_of, self._read(_IN_STATES, identity=identity, states=json.dumps(states))))
 
     def drafts(self, folder: str) -> frozenset[str]:
         """The recorded temporary files in this folder: complete documents that aren't placed yet."""
-        return frozenset(from_name(name) for (name,) in self._read(statements.DRAFTS, folder=as_name(folder)))
+        return frozenset(from_name(name) for (name,) in self._read(_DRAFTS, folder=as_name(folder)))
 
     def owed_pages(self) -> list[MessageRow]:
         """Of each folder, the message that is read and whose page has been owed for the longest."""
-        return list(map(message_of, self._read(statements.OWED_PAGES)))
+        return list(map(message_of, self._read(_OWED_PAGES)))
 
 
 def changed(row: MessageRow) -> Changed:
@@ -220,23 +265,23 @@ def changed(row: MessageRow) -> Changed:
 def _put(connection: Connection, row: MessageRow) -> MessageRow | None:
     """Write a message's step within a transaction and return it with its new revision; None if it had changed."""
     written = replace(row, revision=row.revision + 1)
-    statement = statements.UPDATE_MESSAGE if row.revision else statements.INSERT_MESSAGE
+    statement = _UPDATE_MESSAGE if row.revision else _INSERT_MESSAGE
     done = connection.execute(statement, _values(written) | {"before": row.revision})
     return written if done.rowcount == 1 else None
 
 
 def _as_it_was(row: MessageRow) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in statements.MESSAGE_KEY} | {"before": row.revision}
+    return {name: getattr(row, name) for name in _KEY} | {"before": row.revision}
 
 
 def _values(row: MessageRow) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in statements.MESSAGE_COLUMNS}
+    values = {name: getattr(row, name) for name in MESSAGE_COLUMNS}
     values |= {name: as_name(values[name]) for name in _NAMES}
     return values | {name: as_moment(values[name]) for name in _MOMENTS}
 
 
 def message_of(row: Sequence[Any]) -> MessageRow:
     """A message from its row."""
-    values = dict(zip(statements.MESSAGE_COLUMNS, row, strict=True))
+    values = dict(zip(MESSAGE_COLUMNS, row, strict=True))
     values |= {name: from_name(values[name]) for name in _NAMES}
     return MessageRow(**values | {name: from_moment(values[name]) for name in _MOMENTS})

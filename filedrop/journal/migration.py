@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import JournalError
 from filedrop.files import Directory
-from filedrop.journal import statements
 from filedrop.journal.connection import connect
 from filedrop.journal.schema import IS_OF_PLATFORM, SCHEMA_VERSION
 from filedrop.model.document import Need
@@ -17,6 +16,8 @@ from filedrop.model.response import LEVEL_STATUS
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_SAY_SCHEMA = "UPDATE about SET value = :value WHERE key = 'schema'"
 
 STEPS = {
     "1": (
@@ -137,7 +138,7 @@ def migrate(connection: sqlite3.Connection, path: Path, schema: str) -> Path:
         for older in range(int(schema), SCHEMA_VERSION):
             for statement in STEPS[str(older)]:
                 connection.execute(statement)
-        connection.execute(statements.SAY_SCHEMA, {"value": str(SCHEMA_VERSION)})
+        connection.execute(_SAY_SCHEMA, {"value": str(SCHEMA_VERSION)})
     except (sqlite3.Error, OSError) as error:
         raise JournalError(
             f"{path} could not be brought up to date from schema {schema}: {error}. It is as it was, and nothing is "

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
     from filedrop.journal.engine import Connection, Engine
 
+_COUNT_ALL_ON = """
+    INSERT INTO changes SELECT id, 1, 0, 0 FROM folders WHERE TRUE
+    ON CONFLICT (folder) DO UPDATE SET counted = changes.counted + 1
+"""
+
 _BATCH = 500  # rows
 _MOVES = "moves"  # a key of `about`: how often the journal was moved before it came here
 _OF_EACH = ("about", "wanted")  # tables that an unused journal has rows in
@@ -85,7 +90,7 @@ def _move(source: Engine, connection: Connection, target: Engine, to: Connection
         for key in (MOVED, LINEAGE):
             to.execute("DELETE FROM about WHERE key = :key", {"key": key})
         to.execute(statements.KEEP, {"key": _MOVES, "value": str(_moves(here) + 1)})
-        to.execute(statements.COUNT_ALL_ON)
+        to.execute(_COUNT_ALL_ON)
         connection.execute(statements.KEEP, {"key": MOVED, "value": target.place})
     return rows
 

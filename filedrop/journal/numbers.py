@@ -7,11 +7,11 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.journal import statements
 from filedrop.journal.documents import put
 from filedrop.journal.engine import Part
 from filedrop.journal.rows import document_of
 from filedrop.journal.schema import from_moment, from_name
+from filedrop.journal.statements import ALL, BELIEVED, COLUMNS, NUMBERS
 from filedrop.journal.tying import waited_for
 from filedrop.model.message import difference, is_known
 from filedrop.times import same_moment
@@ -24,6 +24,55 @@ if TYPE_CHECKING:
     from filedrop.journal.engine import Connection
     from filedrop.model.document import Document
     from filedrop.model.message import Message
+
+_OPEN_LIKE = f"{ALL} open AND sha256 = :sha256 AND folder = :folder"
+_OTHER_ROWS = (
+    "SELECT received FROM documents WHERE identity = :identity AND msg_no = :msg_no AND folder = :folder AND id <> :id"
+)
+_NUMBERED = f"identity = :identity AND msg_no IN ({NUMBERS})"
+_OWNED = (
+    f"SELECT msg_no, received FROM documents WHERE {_NUMBERED} AND {BELIEVED}"
+    f" UNION ALL SELECT msg_no, received FROM surplus WHERE {_NUMBERED}"
+)
+_OWNED_BY_ANY = """
+    SELECT one FROM (SELECT CAST(value AS BIGINT) AS one FROM json_each(:numbers)) AS numbers
+    WHERE EXISTS (SELECT 1 FROM documents WHERE identity = :identity AND msg_no = one)
+        OR EXISTS (SELECT 1 FROM surplus WHERE identity = :identity AND msg_no = one)
+"""
+_OWNERS = (
+    f"{ALL} {_NUMBERED} AND {BELIEVED} UNION ALL"
+    f" SELECT {', '.join('surplus.msg_no' if name == 'msg_no' else f'documents.{name}' for name in COLUMNS)}"
+    " FROM surplus JOIN documents ON documents.id = surplus.document"
+    f" WHERE surplus.identity = :identity AND surplus.msg_no IN ({NUMBERS})"
+)
+# Of several requests, any may have made the message; and one without a clear answer may have made it long after.
+_TIMED = """identity = :identity AND msg_no > 0 AND first_attempt > 0 AND received > '' AND unclear = 0
+    AND (SELECT count(*) FROM json_each(history) WHERE json_extract(value, '$[1]') = 'sending') = 1"""
+# By number, and by rowid, the order of insertion: a server set up anew has lower numbers. '' || keeps their index out.
+_TIMES = f"""
+    SELECT * FROM (
+        SELECT first_attempt, received FROM documents WHERE {_TIMED} ORDER BY msg_no DESC LIMIT :most
+    ) AS numbered
+    UNION SELECT * FROM (
+        SELECT first_attempt, received FROM documents
+        WHERE rowid > (SELECT max(rowid) - 10000 FROM documents) AND '' || {_TIMED} ORDER BY rowid DESC LIMIT :most
+    ) AS inserted
+"""
+_RECEIVED_BEFORE = """
+    SELECT received FROM (
+        SELECT id, identity, received FROM documents WHERE rowid < (SELECT rowid FROM documents WHERE id = :id)
+        ORDER BY rowid DESC LIMIT 10000
+    ) AS before WHERE identity = :identity AND received IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM restored WHERE document = before.id) LIMIT :most
+"""
+_SURPLUS_OF = """
+    SELECT surplus.msg_no, documents.dropped_as FROM surplus JOIN documents ON documents.id = surplus.document
+    WHERE surplus.identity = :identity ORDER BY surplus.msg_no
+"""
+_INSERT_SURPLUS = (
+    "INSERT INTO surplus VALUES (:identity, :msg_no, :received, :document)"
+    " ON CONFLICT (identity, msg_no) DO UPDATE SET received = excluded.received, document = excluded.document"
+)
 
 _LATEST = 20  # messages whose times are compared to judge the access point's clocks
 
@@ -50,7 +99,7 @@ class Numbers(Part):
         """
         owned = defaultdict[int, list[str | None]](list)
         wanted = json.dumps(list(numbers))
-        for msg_no, received in self._read(statements.OWNED, identity=identity, numbers=wanted, company=company):
+        for msg_no, received in self._read(_OWNED, identity=identity, numbers=wanted, company=company):
             owned[msg_no].append(received)
         return owned
 
@@ -58,9 +107,7 @@ class Numbers(Part):
         """The documents behind `owned`; the document of a surplus message is returned with that message's number."""
         return [
             document_of(row)
-            for row in self._read(
-                statements.OWNERS, identity=identity, numbers=json.dumps(list(numbers)), company=company
-            )
+            for row in self._read(_OWNERS, identity=identity, numbers=json.dumps(list(numbers)), company=company)
         ]
 
     def is_owned(self, identity: str, message: Message, company: str) -> bool:
@@ -76,13 +123,13 @@ class Numbers(Part):
 
         But no second row of a message, as two journals leave behind that were both lost: its document is the other's.
         """
-        found = [document_of(row) for row in self._read(statements.OPEN_LIKE, folder=folder, sha256=sha256)]
+        found = [document_of(row) for row in self._read(_OPEN_LIKE, folder=folder, sha256=sha256)]
         return [document for document in found if not self._is_second_row(document)]
 
     def _is_second_row(self, document: Document) -> bool:
         """Whether another row has its message: this number, received at this moment."""
         values = {"identity": document.identity, "msg_no": document.msg_no}
-        others = self._read(statements.OTHER_ROWS, folder=document.folder, id=document.id, **values)
+        others = self._read(_OTHER_ROWS, folder=document.folder, id=document.id, **values)
         return any(same_moment(document.received, received) for (received,) in others)
 
     def record_answers(self, outcomes: Iterable[Outcome]) -> list[Document | FiledropError]:
@@ -110,22 +157,22 @@ class Numbers(Part):
 
     def times(self, identity: str) -> list[tuple[datetime, str]]:
         """Of the latest documents accepted at their only request: when that was, by `Date`, and `received`."""
-        rows = self._read(statements.TIMES, identity=identity, most=_LATEST)
+        rows = self._read(_TIMES, identity=identity, most=_LATEST)
         return [(asked, received) for first, received in rows if (asked := from_moment(first))]
 
     def received_before(self, document: Document) -> list[str]:
         """The `received` of the latest messages of its account that were recorded before this document."""
         values = {"identity": document.identity, "id": document.id, "most": _LATEST}
-        return [received for (received,) in self._read(statements.RECEIVED_BEFORE, **values)]
+        return [received for (received,) in self._read(_RECEIVED_BEFORE, **values)]
 
     def surplus(self, identity: str) -> list[tuple[int, str]]:
         """The messages that an account sent more often than intended: each number, and its document's name."""
-        return [(msg_no, from_name(name)) for msg_no, name in self._read(statements.SURPLUS_OF, identity=identity)]
+        return [(msg_no, from_name(name)) for msg_no, name in self._read(_SURPLUS_OF, identity=identity)]
 
     def record_surplus(self, identity: str, msg_no: int, received: str | None, document: Document) -> None:
         """Write that the access point has this document once more than intended, as this message."""
         values = {"identity": identity, "msg_no": msg_no, "received": received, "document": document.id}
-        self._write(lambda connection: connection.execute(statements.INSERT_SURPLUS, values))
+        self._write(lambda connection: connection.execute(_INSERT_SURPLUS, values))
 
 
 def _owned_by_any(connection: Connection, outcomes: Iterable[Outcome]) -> set[tuple[str, int]]:
@@ -137,7 +184,5 @@ def _owned_by_any(connection: Connection, outcomes: Iterable[Outcome]) -> set[tu
     return {
         (identity, msg_no)
         for identity, asked in numbers.items()
-        for (msg_no,) in connection.execute(
-            statements.OWNED_BY_ANY, {"identity": identity, "numbers": json.dumps(asked)}
-        )
+        for (msg_no,) in connection.execute(_OWNED_BY_ANY, {"identity": identity, "numbers": json.dumps(asked)})
     }

@@ -1,4 +1,4 @@
-"""Rows of documents and responses, as the values that they hold."""
+"""Rows of documents, as the values that they hold."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from filedrop.journal import statements
 from filedrop.journal.schema import as_moment, from_moment, from_name
+from filedrop.journal.statements import COLUMNS
 from filedrop.model.document import Document, Event, Need, State, participant_key
 from filedrop.model.fault import Fault, Finding
-from filedrop.model.response import Response
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Known:
     until: datetime
 
     def values(self, now: datetime) -> dict[str, object]:
-        """As `statements.SEARCH` takes it."""
+        """As `_SEARCH` takes it."""
         moments = {"since": as_moment(self.since), "until": as_moment(self.until), "now": as_moment(now)}
         name = "".join(letter.lower() if letter.isascii() else letter for letter in self.party)  # as SQLite's `lower`
         return {"number": self.number, "party": participant_key(self.party), "name": name, **moments}
@@ -44,7 +43,7 @@ class Known:
 
 def document_of(row: Sequence[Any]) -> Document:
     """The document in a row that has all of `statements.COLUMNS`."""
-    values = dict(zip(statements.COLUMNS, row, strict=True))
+    values = dict(zip(COLUMNS, row, strict=True))
     values |= {name: from_name(values[name]) for name in NAMES}
     values |= {name: from_moment(values[name]) for name in MOMENTS}
     values["state"] = State(values["state"])
@@ -66,9 +65,3 @@ def _fault(
         findings=tuple(Finding(**finding) for finding in findings),
         texts=tuple(Text(**text) for text in texts),
     )
-
-
-def response_of(row: Sequence[Any]) -> Response:
-    """The response in a row that has all of `statements.RESPONSE_COLUMNS`."""
-    values = dict(zip(statements.RESPONSE_COLUMNS, row, strict=True))
-    return Response(**values | {"at": from_moment(values["at"])})

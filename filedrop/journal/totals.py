@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.journal import statements
 from filedrop.journal.engine import Part
 from filedrop.journal.schema import from_moment
 from filedrop.model.document import State
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+_TOTALS = "SELECT company, event, code, number, accepted FROM totals"
+_UNDER_WAY = (
+    "SELECT company, state, count(*), min(coalesce(accepted, claimed)) FROM documents"
+    f" WHERE open AND state IN ('{State.WAITING}', '{State.SENDING}', '{State.DOUBT}', '{State.SENT}')"
+    " GROUP BY company, state"
+)
 
 
 class Total(NamedTuple):
@@ -40,10 +46,10 @@ class Totals(Part):
 
     def events(self) -> list[Total]:
         """What has happened, and how often. The numbers only grow, also where rows are removed."""
-        rows = self._read(statements.TOTALS)
+        rows = self._read(_TOTALS)
         return [Total(company, event, code, number, from_moment(at)) for company, event, code, number, at in rows]
 
     def under_way(self) -> list[UnderWay]:
         """The unfinished documents, by company and state."""
-        rows = self._read(statements.UNDER_WAY)
+        rows = self._read(_UNDER_WAY)
         return [UnderWay(company, State(state), number, from_moment(at)) for company, state, number, at in rows]

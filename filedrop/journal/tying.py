@@ -7,21 +7,57 @@ document that may be meant has no clear answer, the response waits: that documen
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from filedrop.journal import statements
-from filedrop.journal.rows import document_of, response_of
-from filedrop.journal.schema import as_moment
+from filedrop.journal.rows import document_of
+from filedrop.journal.schema import IS_OF_PLATFORM, as_moment, company, from_moment
+from filedrop.journal.statements import ALL, BELIEVED
 from filedrop.model.document import Document, State, participant_key
-from filedrop.model.response import AMBIGUOUS, WAITS, Response, is_pending, meant_by
+from filedrop.model.response import AMBIGUOUS, KEPT, REJECTED, WAITS, Response, is_pending, meant_by
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from filedrop.journal.engine import Connection
+
+COLUMNS = tuple(field.name for field in fields(Response))
+_RESPONSE_KEY = ("identity", "msg_no", "received", "nth")
+RESPONSES = f"SELECT {', '.join(COLUMNS)} FROM responses WHERE"
+THIS_RESPONSE = " AND ".join(f"{name} = :{name}" for name in _RESPONSE_KEY)
+_RECORD_RESPONSE = (
+    f"INSERT INTO responses (owed_to, {', '.join(COLUMNS)}) VALUES ('', :{', :'.join(COLUMNS)}) ON CONFLICT DO NOTHING"
+)
+# The conditions repeat those of the partial indexes; none of the statements reads what waits for other numbers.
+_WAITS = "document = ''"
+# The last ones: a receiver may answer one number thousands of times, and each costs a look for what it may be about.
+_OF_NUMBER = f"{RESPONSES} {_WAITS} AND at >= :since AND number = :number AND"
+_LAST = f"ORDER BY at DESC LIMIT {KEPT}"
+_WAITING_FOR = f"""
+    SELECT * FROM ({_OF_NUMBER} {company("sender")} = {company(":receiver")} {_LAST}) AS by_sender
+    UNION SELECT * FROM ({_OF_NUMBER} {IS_OF_PLATFORM} {_LAST}) AS by_platform
+    UNION {RESPONSES} {_WAITS} AND at >= :since AND number IN (:uuid, 'uuid:' || :uuid)
+    ORDER BY at, msg_no, nth
+"""
+_WAITED_FOR = f"""
+    SELECT value FROM json_each(:references) WHERE EXISTS (SELECT 1 FROM responses WHERE {_WAITS} AND number = value)
+"""
+_UNTIED = f"{RESPONSES} {_WAITS} ORDER BY at, msg_no, nth"
+_MEANT = f"""
+    {ALL} id IN (
+        SELECT id FROM documents WHERE number = :number
+            AND {company("receiver")} = {company(":from_party")} AND {company("sender")} = {company(":to_party")}
+        UNION SELECT id FROM documents WHERE uuid = :uuid
+        UNION SELECT id FROM documents WHERE :is_status AND number = :number AND issue_date = :issue_date
+    ) AND (msg_no IS NOT NULL OR state IN ('{State.SENDING}', '{State.DOUBT}')) AND {BELIEVED} ORDER BY id
+"""
+# Each by one step in an index, however many there are.
+_FIRST_OF = "SELECT min(at) AS at FROM responses WHERE document <> '' AND document = value AND code = '{}'".format
+_FIRST_OF_EACH = " UNION ALL ".join(map(_FIRST_OF, REJECTED))
+_FIRST_REJECTIONS = f"SELECT value, (SELECT min(at) FROM ({_FIRST_OF_EACH}) AS firsts) FROM json_each(:ids)"
+_TIE = f"UPDATE responses SET document = :document, owed_to = :folder WHERE {THIS_RESPONSE}"
 
 _NEVER_ANSWERED = (State.WAITING, State.SENDING, State.DOUBT)
 
@@ -29,7 +65,7 @@ _NEVER_ANSWERED = (State.WAITING, State.SENDING, State.DOUBT)
 def record(connection: Connection, response: Response) -> None:
     """Write a response within a transaction, and tie it if that is possible now; one that is known stays as it is."""
     values = asdict(response) | {"at": as_moment(response.at)}
-    if connection.execute(statements.RECORD_RESPONSE, values).rowcount == 1:
+    if connection.execute(_RECORD_RESPONSE, values).rowcount == 1:
         tie(connection, response)
 
 
@@ -38,13 +74,13 @@ def tie(connection: Connection, response: Response) -> None:
     documents = documents_meant(connection, response)
     if documents and not any(is_pending(document) for document in documents):
         document = documents[0].id if len(documents) == 1 else AMBIGUOUS
-        connection.execute(statements.TIE, asdict(response) | {"document": document, "folder": documents[0].folder})
+        connection.execute(_TIE, asdict(response) | {"document": document, "folder": documents[0].folder})
 
 
 def waited_for(connection: Connection, documents: Iterable[Document]) -> set[str]:
     """Those numbers and UUIDs of documents for which any response waits: mostly none, by one question for all."""
     references = set[str]().union(*map(_references, documents))
-    return {value for (value,) in connection.execute(statements.WAITED_FOR, {"references": json.dumps([*references])})}
+    return {value for (value,) in connection.execute(_WAITED_FOR, {"references": json.dumps([*references])})}
 
 
 def _references(document: Document) -> set[str]:
@@ -60,14 +96,20 @@ def tie_waiting(connection: Connection, document: Document, known: set[str] | No
         return
     values = {"number": document.number, "uuid": document.uuid, "since": as_moment(document.claimed - WAITS)}
     values["receiver"] = participant_key(document.receiver or "")
-    for row in connection.execute(statements.WAITING_FOR, values).fetchall():
+    for row in connection.execute(_WAITING_FOR, values).fetchall():
         tie(connection, response_of(row))
 
 
 def tie_all(connection: Connection) -> None:
     """Tie all that waits, since older versions have tied less."""
-    for row in connection.execute(statements.UNTIED).fetchall():
+    for row in connection.execute(_UNTIED).fetchall():
         tie(connection, response_of(row))
+
+
+def response_of(row: Sequence[Any]) -> Response:
+    """The response in a row that has all of `COLUMNS`."""
+    values = dict(zip(COLUMNS, row, strict=True))
+    return Response(**values | {"at": from_moment(values["at"])})
 
 
 def documents_meant(connection: Connection, response: Response) -> list[Document]:
@@ -75,10 +117,10 @@ def documents_meant(connection: Connection, response: Response) -> list[Document
     values: dict[str, Any] = {"number": response.number, "uuid": response.message_id, "company": response.company}
     values |= {"is_status": response.is_status, "issue_date": response.issue_date}
     values |= {"from_party": participant_key(response.sender), "to_party": participant_key(response.receiver)}
-    documents = [document_of(row) for row in connection.execute(statements.MEANT, values)]
+    documents = [document_of(row) for row in connection.execute(_MEANT, values)]
     rejected: dict[str, datetime] = {}
     if len(documents) > 1:
         ids = json.dumps([document.id for document in documents])
-        rows = connection.execute(statements.FIRST_REJECTIONS, {"ids": ids})
+        rows = connection.execute(_FIRST_REJECTIONS, {"ids": ids})
         rejected = {document: from_seconds(at) for document, at in rows if at is not None}
     return meant_by(response, documents, rejected)

@@ -18,7 +18,7 @@ from filedrop.config import Commands
 from filedrop.daemon.commands import CommandRunner
 from filedrop.errors import JournalError
 from filedrop.files.patience import within
-from filedrop.journal import Journal, statements
+from filedrop.journal import Journal, errands
 from filedrop.process.loop import attempt
 from filedrop.process.pool import Pool
 
@@ -90,10 +90,10 @@ def test_the_journal_cannot_be_written_at_the_start(tmp_path: Path) -> None:
         made = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
         made.start()
         look(made)
-        assert not journal.engine.read(statements.WANTED)
+        assert not journal.engine.read(errands._WANTED)
         refuse_writes(journal, refuses=False)
         look(made)
-        assert journal.engine.read(statements.WANTED) == [("received",)]
+        assert journal.engine.read(errands._WANTED) == [("received",)]
         made.close(5)
 
 

@@ -12,7 +12,7 @@ import pytest
 from support.documents import BUYER, SELLER
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
-from filedrop.journal import Journal, Outcome, statements
+from filedrop.journal import Journal, Outcome, responses, tying
 from filedrop.model.document import Document
 from filedrop.model.fault import Fault
 from filedrop.model.response import AMBIGUOUS, KEPT, WAITS, Response
@@ -197,12 +197,12 @@ def test_the_cost_of_made_up_references(journal: Journal, path: Path) -> None:
     moment = NOON.timestamp()
     parties = {"from_party": BUYER, "to_party": SELLER}
     asked: dict[str, dict[str, Any]] = {
-        statements.OWED: {"folder": "f1", "company": "acme", "since": moment - 1, "most": 1000},
-        statements.REJECTIONS: {"since": moment - 1},
-        statements.WAITING_FOR: {"number": "2", "uuid": None, "receiver": BUYER, "since": moment - 1},
-        statements.MEANT: {"number": "X-9", "uuid": "X-9", "company": "acme", "is_status": True, "issue_date": ""}
+        responses._OWED: {"folder": "f1", "company": "acme", "since": moment - 1, "most": 1000},
+        responses._REJECTIONS: {"since": moment - 1},
+        tying._WAITING_FOR: {"number": "2", "uuid": None, "receiver": BUYER, "since": moment - 1},
+        tying._MEANT: {"number": "X-9", "uuid": "X-9", "company": "acme", "is_status": True, "issue_date": ""}
         | parties,
-        statements.FORGET_UNTIED: {"since": moment - 1},
+        responses._FORGET_UNTIED: {"since": moment - 1},
     }
     with closing(sqlite3.connect(path)) as connection:
         for statement, values in asked.items():
