@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from filedrop.errors import JournalError
 from filedrop.files import Directory
 from filedrop.journal.connection import connect
-from filedrop.journal.schema import IS_OF_PLATFORM, SCHEMA_VERSION
+from filedrop.journal.schema import DEFINITIONS, IS_OF_PLATFORM, SCHEMA_VERSION
+from filedrop.journal.tying import tie_all
 from filedrop.model.document import Need
 from filedrop.model.response import LEVEL_STATUS
 
@@ -139,6 +140,9 @@ def migrate(connection: sqlite3.Connection, path: Path, schema: str) -> Path:
             for statement in STEPS[str(older)]:
                 connection.execute(statement)
         connection.execute(_SAY_SCHEMA, {"value": str(SCHEMA_VERSION)})
+        for definition in DEFINITIONS:
+            connection.execute(definition)
+        tie_all(connection)  # older versions have tied less
     except (sqlite3.Error, OSError) as error:
         raise JournalError(
             f"{path} could not be brought up to date from schema {schema}: {error}. It is as it was, and nothing is "

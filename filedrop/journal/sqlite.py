@@ -22,7 +22,6 @@ from filedrop.journal.connection import (
 from filedrop.journal.engine import Engine, refuse_moved
 from filedrop.journal.migration import STEPS, migrate
 from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
-from filedrop.journal.tying import tie_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -210,13 +209,11 @@ class Sqlite(Engine):
                 f"{self.path} was written by another version of filedrop (schema {schema}, "
                 f"this one knows {SCHEMA_VERSION}): install that version again, or a newer one"
             )
-        if schema in STEPS or not found:
+        if not found:
             for definition in DEFINITIONS:
                 self._writer.execute(definition)
             for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
                 self._writer.execute(statements.SAY_ABOUT, {"key": key, "value": value})
-        if schema in STEPS:
-            tie_all(self._writer)
         self._say("COMMIT")
         return str(dict(self._writer.execute(statements.ABOUT))["id"])
 

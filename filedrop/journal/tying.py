@@ -101,7 +101,7 @@ def tie_waiting(connection: Connection, document: Document, known: set[str] | No
 
 
 def tie_all(connection: Connection) -> None:
-    """Tie all that waits, since older versions have tied less."""
+    """Tie all that waits."""
     for row in connection.execute(_UNTIED).fetchall():
         tie(connection, response_of(row))
 
