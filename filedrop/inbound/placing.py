@@ -30,9 +30,7 @@ from filedrop.journal import changed
 from filedrop.model.document import expects_answer
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.received_name import DEFAULT
-from filedrop.model.response import Response, is_status
-from filedrop.model.siren import siren
-from filedrop.readable.response import ROOTS, answers_in
+from filedrop.readable.response import is_response, responses_of
 from filedrop.storage.marker import read_marker
 from filedrop.storage.names import inbound_name
 from filedrop.storage.withdrawal import withdraw
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from filedrop.inbound.context import MessageSource
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
+    from filedrop.model.response import Response
     from filedrop.storage.folders import InboundFolder
 
 
@@ -190,32 +189,14 @@ class _Placing:
     def _responses(self) -> Iterator[Response]:
         """What the documents answer that are responses. Before they are placed, so that a crash loses none."""
         for msg_no in self._left():
-            if self._whole[msg_no].reading.root_name not in ROOTS:
+            if not is_response(self._whole[msg_no].reading.root_name):
                 continue
             row = self._rows[msg_no]
             try:
                 with files.open_regular(self._here / row.temporary) as file:
-                    answers = answers_in(file)
+                    yield from responses_of(file, row, self._folder.company, self._context.now())
             except OSError as error:  # it is placed when it can be read
                 self._results[msg_no] = error
-                continue
-            for nth, answer in enumerate(answers):
-                stated = answer._asdict()
-                seller, buyer = stated.pop("seller"), stated.pop("buyer")
-                is_of_platform = is_status(answer.code)
-                if is_of_platform and siren(seller) != siren(row.receiver):  # of an invoice that another has sent
-                    continue
-                yield Response(
-                    identity=row.identity,
-                    msg_no=msg_no,
-                    received=row.received,
-                    nth=nth,
-                    company=self._folder.company,
-                    sender=buyer if is_of_platform else row.sender,
-                    receiver=row.receiver,
-                    at=self._context.now(),
-                    **stated,
-                )
 
     def _left(self) -> list[int]:
         return [msg_no for msg_no in self._rows if msg_no not in self._results]
@@ -290,7 +271,7 @@ def _with_facts(context: MessageSource, folder: InboundFolder, whole: Mapping[in
         for msg_no, fetched in whole.items()
     }
     # A response twice does no harm, and many have the same number. Nobody's messages are for different companies.
-    asked = [row for row in rows.values() if row.type not in ROOTS and folder.company != UNASSIGNED]
+    asked = [row for row in rows.values() if not is_response(row.type) and folder.company != UNASSIGNED]
     before = context.journal.messages.repeated(folder.company, asked)
     return {
         msg_no: fetched._replace(row=replace(rows[msg_no], repeats=before.get(msg_no)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from filedrop.model.response import LEVEL_STATUS, is_status
+from filedrop.model.response import LEVEL_STATUS, Response, is_status
 from filedrop.model.siren import siren
 from filedrop.readable.tree import NotReadable, tree
 from filedrop.readable.words import meaning
@@ -17,11 +17,14 @@ from filedrop.times import calendar_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from lxml.etree import _Element
 
+    from filedrop.journal import MessageRow
+
 _STATUS = "CrossDomainAcknowledgementAndResponse"
-ROOTS = frozenset({"ApplicationResponse", "OrderResponse", _STATUS})
+_ROOTS = frozenset({"ApplicationResponse", "OrderResponse", _STATUS})
 LARGEST = (
     200_000  # letters of a response, as `tree` counts them: it is read in the daemon, where a million takes a second
 )
@@ -52,6 +55,36 @@ class Answer(NamedTuple):
     issue_date: str
     seller: str = ""
     buyer: str = ""
+
+
+def is_response(root_name: str | None) -> bool:
+    """Whether a document with this root element may answer others."""
+    return root_name in _ROOTS
+
+
+def responses_of(file: BinaryIO, row: MessageRow, company: str, now: datetime) -> Iterator[Response]:
+    """What a received response says of documents that this company has sent. Raises OSError.
+
+    `row` is its message, and `company` the one that it is delivered to. The status of an invoice that another company
+    has sent is left out.
+    """
+    for nth, answer in enumerate(answers_in(file)):
+        stated = answer._asdict()
+        seller, buyer = stated.pop("seller"), stated.pop("buyer")
+        is_of_platform = is_status(answer.code)
+        if is_of_platform and siren(seller) != siren(row.receiver):
+            continue
+        yield Response(
+            identity=row.identity,
+            msg_no=row.msg_no,
+            received=row.received,
+            nth=nth,
+            company=company,
+            sender=buyer if is_of_platform else row.sender,
+            receiver=row.receiver,
+            at=now,
+            **stated,
+        )
 
 
 def answers_in(file: BinaryIO) -> list[Answer]:
