@@ -5,7 +5,6 @@ The question stands in the document's history, so that note, `status` and sideca
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -24,33 +23,40 @@ NAMED = 3  # messages in one question
 
 def question(document: Document) -> str:
     """The open question about this document; "" if there is none."""
-    for event in reversed(document.history):
-        if event.event in (ASKED, "in doubt"):
-            return str(event.facts.get("why", "")) if event.event == ASKED else ""
-    return ""
+    event = _open(document)
+    return str(event.facts.get("why", "")) if event else ""
 
 
-def asked(document: Document, now: datetime, why: str) -> Document:
-    """The same document with this question in its history."""
-    return document.but(history=(*document.history, Event(now, ASKED, {"why": why})))
+def commands(document: Document) -> list[str]:
+    """The commands that answer the open question about this document, one of which a person chooses; [] without one."""
+    event = _open(document)
+    msg_no = event.facts.get("message") if event else None  # missing in a question of an older version
+    return _commands(document, msg_no if isinstance(msg_no, int) else "MSG_NO") if event else []
 
 
-def sentence(document: Document, evidence: Mapping[int, str]) -> str:
-    """The question: which messages keep a document in doubt, and the commands by which a person ends that.
+def asked(document: Document, now: datetime, evidence: Mapping[int, str]) -> Document:
+    """The same document with a question in its history: which messages keep it in doubt, and what a person can do.
 
     `evidence`: by the number of each of these messages, what speaks for and against it.
     """
     perhaps = [f"message {msg_no} {says}" for msg_no, says in islice(evidence.items(), NAMED)]
     if len(evidence) > NAMED:
         perhaps.append(f"and {len(evidence) - NAMED} more")
-    arrived = command("filedrop", "resolve", document.id, "--sent", str(next(iter(evidence))))
-    lost = command("filedrop", "resolve", document.id, "--send-again")
-    return (
+    first = next(iter(evidence))
+    arrived, lost = _commands(document, first)
+    why = (
         f"it may have arrived at the access point: {'; '.join(perhaps)}. Look there, then run one of these: {arrived} "
         f"(if it arrived, with its message number), or {lost} (if it didn't)"
     )
+    return document.but(history=(*document.history, Event(now, ASKED, {"why": why, "message": first})))
 
 
-def commands_in(sentence: str) -> list[str]:
-    """The commands in a question, to choose one from."""
-    return re.findall(r"filedrop resolve \w+ (?:--sent \d+|--send-again)", sentence)
+def _open(document: Document) -> Event | None:
+    """The event of the open question; None if there is none."""
+    last = next((event for event in reversed(document.history) if event.event in (ASKED, "in doubt")), None)
+    return last if last and last.event == ASKED else None
+
+
+def _commands(document: Document, msg_no: object) -> list[str]:
+    resolve = ("filedrop", "resolve", document.id)
+    return [command(*resolve, "--sent", str(msg_no)), command(*resolve, "--send-again")]

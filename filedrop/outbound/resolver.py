@@ -17,7 +17,7 @@ from filedrop import identify
 from filedrop.errors import DocumentError, Gone, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import UNCLEAR_AT_MOST, UNEXPLAINED_AT_MOST, State
 from filedrop.model.message import Message, contradiction, difference, is_known
-from filedrop.model.question import asked, question, sentence
+from filedrop.model.question import asked, question
 from filedrop.outbound.matching import Candidate, Clocks, decide, may_be, same_document
 from filedrop.outbound.sender import no_answer, rejected
 from filedrop.texts import Text
@@ -213,8 +213,9 @@ class DoubtResolver:
 
     def _ask(self, document: Document, hindrances: Sequence[Candidate]) -> Document | None:
         """The document with a question to a person, where note and `status` find it; None if that was asked last."""
-        why = sentence(document, {found.message.msg_no: _evidence(found, document) for found in hindrances})
-        return None if why == question(document) else asked(document, self._shared.now(), why)
+        evidence = {found.message.msg_no: _evidence(found, document) for found in hindrances}
+        after = asked(document, self._shared.now(), evidence)
+        return None if question(after) == question(document) else after
 
     def _clocks(self) -> Clocks:
         times = self._shared.journal.numbers.times(self._shared.access_point.identity)

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from filedrop.model.question import commands_in, question
+from filedrop.model.question import commands, question
 from filedrop.model.report import LISTED
 from filedrop.status.folders import HUNG
 from filedrop.status.kinds import KINDS, Kind
@@ -375,7 +375,7 @@ def _item(document: DocumentStatus, company: Company) -> Item:
 
 def _doubtful(document: Document, path: str) -> Item:
     why, since = question(document) or document.why_in_doubt, _since(document).isoformat(timespec="seconds")
-    known, do = f"[{document.id}]", commands_in(why)
+    known, do = f"[{document.id}]", commands(document)
     return Item(name=document.file, known=known, path=path, why=why, do=do, since=since, order=_order(since))
 
 

@@ -19,7 +19,6 @@ from support.documents import BUYER
 from support.drops import drop
 
 from filedrop import config as configuration
-from filedrop.model import question
 from filedrop.model.document import BILLING_WITH_RESPONSE, Event, Need, State
 from filedrop.model.fault import Fault, Finding
 from filedrop.model.message import Message
@@ -540,7 +539,7 @@ def _strays(scene: Scene, whys: tuple[str, ...]) -> None:
 
 def _to_decide(document: Document) -> Document:
     evidence = {7: "has its parties, but another time", 8: "has its time"}
-    return asked(document, BEFORE, question.sentence(document, evidence))
+    return asked(document, BEFORE, evidence)
 
 
 def _delivered(document: Document) -> Document:
