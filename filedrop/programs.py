@@ -224,8 +224,8 @@ class Program:
     def _read(self, ours: int) -> None:
         with open(ours, "rb", buffering=0) as pipe:
             while piece := pipe.read(LONGEST_OUTPUT):
-                told, end, _ = piece.partition(_END) if self._has_ended else (piece, b"", b"")
-                self._output += told[: LONGEST_OUTPUT - len(self._output)]
+                output, end, _ = piece.partition(_END) if self._has_ended else (piece, b"", b"")
+                self._output += output[: LONGEST_OUTPUT - len(self._output)]
                 if end:
                     return
 

@@ -25,9 +25,9 @@ def composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def looks_like(one: str, other: str) -> bool:
+def looks_like(text: str, other: str) -> bool:
     """Whether two texts are equal, in whichever form their letters are."""
-    return one == other or composed(one) == composed(other)
+    return text == other or composed(text) == composed(other)
 
 
 def forms(text: str) -> list[str]:
@@ -61,10 +61,10 @@ def listed(words: Iterable[str]) -> str:
 
 def size(count: int) -> str:
     """A number of bytes in three digits, rounded down (`999 bytes`, `48.2 KB`, `200 MB`); units are powers of 1000."""
-    for unit, one in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 1000)):
-        if count >= one:
-            finest = one // 100 if count < 10 * one else one // 10 if count < 100 * one else one
-            return f"{count // finest * finest / one:g} {unit}"
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 1000)):
+        if count >= factor:
+            finest = factor // 100 if count < 10 * factor else factor // 10 if count < 100 * factor else factor
+            return f"{count // finest * finest / factor:g} {unit}"
     return f"{count} bytes"
 
 

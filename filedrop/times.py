@@ -51,22 +51,22 @@ def from_seconds(since_1970: float) -> datetime:
     return here(_BEGIN + timedelta(seconds=within))  # `fromtimestamp` on Windows only knows 1970 to 3000
 
 
-def same_moment(one: str | None, other: str | None) -> bool | None:
+def same_moment(text: str | None, other: str | None) -> bool | None:
     """Whether two timestamps from the access point are one moment, at the precision of the coarser one (contract 6).
 
     An access point may write one moment with milliseconds in a 201, and later as its database has it: in whole seconds,
     cut or rounded, or as the same local time with another offset (field notes, Timestamps). None where the two can't be
     compared: one is missing, can't be parsed, or only one of them has an offset.
     """
-    if one and one == other:
+    if text and text == other:
         return True
     try:
-        first, second = datetime.fromisoformat(one or ""), datetime.fromisoformat(other or "")
+        first, second = datetime.fromisoformat(text or ""), datetime.fromisoformat(other or "")
         apart = abs(first - second)
     except (ValueError, TypeError, OverflowError):  # TypeError: only one of them has an offset
         return None
     apart_by_the_wall_clock = abs(first.replace(tzinfo=None) - second.replace(tzinfo=None))
-    return min(apart, apart_by_the_wall_clock) < max(_step(one or ""), _step(other or ""), _FINEST)
+    return min(apart, apart_by_the_wall_clock) < max(_step(text or ""), _step(other or ""), _FINEST)
 
 
 def _step(timestamp: str) -> timedelta:
@@ -84,9 +84,9 @@ def month(timestamp: str | None, otherwise: datetime) -> str:
     return written[0] if written else otherwise.strftime("%Y-%m")
 
 
-def local(at: datetime, to_the: str = "minutes") -> str:
+def local(time: datetime, to_the: str = "minutes") -> str:
     """A moment for people: in this computer's time zone, with its offset (`2026-11-20 14:05+01:00`)."""
-    return here(at).isoformat(sep=" ", timespec=to_the)
+    return here(time).isoformat(sep=" ", timespec=to_the)
 
 
 def next_attempt(due: datetime, now: datetime) -> str:
@@ -94,23 +94,23 @@ def next_attempt(due: datetime, now: datetime) -> str:
     return f"the next attempt is at {local(due, 'seconds')}" if due > now else "the next attempt is due now"
 
 
-def stated(at: datetime | None) -> str | None:
+def stated(time: datetime | None) -> str | None:
     """A moment for programs, to the second (ISO 8601: `2026-11-20T14:05:09+01:00`); None where there is none."""
-    return at.isoformat(timespec="seconds") if at else None
+    return time.isoformat(timespec="seconds") if time else None
 
 
-def here(at: datetime) -> datetime:
+def here(time: datetime) -> datetime:
     """The same moment in the local time zone; unchanged where the system can't convert it."""
     # OverflowError: the year 1, which some servers write for "never". OSError: Windows, before 1970 and after 3000.
     with suppress(OverflowError, OSError):
-        return at.astimezone()
-    return at
+        return time.astimezone()
+    return time
 
 
 def as_duration(period: timedelta) -> str:
     """A duration as it is written in the configuration (`500ms`, `15m`)."""
     seconds = period.total_seconds()
-    for unit, one in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        if seconds >= one and seconds % one == 0:
-            return f"{seconds / one:g}{unit}"
+    for unit, factor in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        if seconds >= factor and seconds % factor == 0:
+            return f"{seconds / factor:g}{unit}"
     return f"{seconds * 1000:g}ms"

@@ -186,8 +186,8 @@ def _flow(name: str, flow: Flow) -> list[object]:
 
 
 def _time(said: str | None) -> str | None:
-    at = moment(said)
-    return local(at) if at else said
+    time = moment(said)
+    return local(time) if time else said
 
 
 def _days(sent: str | None) -> tuple[date | None, Callable[[Message], bool]]:

@@ -112,8 +112,8 @@ def check(
     state = list(_state(config))
     results += state
     wanted = frozenset(only or config.folders) if take_over else frozenset[Path]()
-    results += _folders(config, take_over=wanted, has_state=all(one.result != "failed" for one in state))
-    logins = [one for account in config.accounts.values() for one in reaching.account(config, account)]
+    results += _folders(config, take_over=wanted, has_state=all(result.result != "failed" for result in state))
+    logins = [login for account in config.accounts.values() for login in reaching.account(config, account)]
     results += [*logins, *(reaching.alerts(config) if alert else ())]
     _show(results, as_json=as_json)
     raise SystemExit(_exit_status(results, logins))
@@ -139,18 +139,19 @@ else:
 
 
 def _exit_status(results: Sequence[CheckResult], logins: Sequence[CheckResult]) -> int:
-    failed = [one for one in results if one.result == "failed"]
-    if any(one.about == CONFIGURATION for one in failed):
+    failed = [result for result in results if result.result == "failed"]
+    if any(result.about == CONFIGURATION for result in failed):
         return MISUSED
-    return UNREACHABLE if any(one in logins for one in failed) else FAILED if failed else 0
+    return UNREACHABLE if any(result in logins for result in failed) else FAILED if failed else 0
 
 
 def _show(results: Iterable[CheckResult], *, as_json: bool) -> None:
     if as_json:
-        for one in results:
-            show_json(asdict(one))
+        for result in results:
+            show_json(asdict(result))
     else:
-        show_table(["result", "what was found"], [[one.result, f"{one.about}: {one.says}"] for one in results])
+        rows = [[result.result, f"{result.about}: {result.says}"] for result in results]
+        show_table(["result", "what was found"], rows)
 
 
 def _state(config: Config) -> Iterator[CheckResult]:

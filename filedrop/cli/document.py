@@ -124,8 +124,8 @@ def _show(sheet: Sheet) -> None:
     if sheet.attached:
         say()
         say(sheet.attached_title)
-        for one in sheet.attached:
-            tell(f"  {_line(one.text)}", indent="    ")
+        for attachment in sheet.attached:
+            tell(f"  {_line(attachment.text)}", indent="    ")
 
 
 def _show_block(block: Block) -> None:

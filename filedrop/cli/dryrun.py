@@ -24,7 +24,7 @@ from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.validating import ask, invalid, warnings
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import outbound_folder
-from filedrop.storage.own_name import own_name, told_beside
+from filedrop.storage.own_name import own_name, own_name_beside
 from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def as_claimed(
     company = config.companies[folder.company]
     known = journal.folders.at(folder.path) if journal else None
     if journal is None or known is None:
-        document = as_dropped(company, folder.id, entry.name, told_beside(entry) or entry.name)
+        document = as_dropped(company, folder.id, entry.name, own_name_beside(entry) or entry.name)
     else:
         own = own_name(entry, folder.at("failed"), known, journal, reading)
         document = as_dropped(company, folder.id, entry.name, own)

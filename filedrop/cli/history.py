@@ -170,13 +170,13 @@ def _in_a_line(content: Mapping[str, Any]) -> str:
     """When it was dropped or received, what it is, whose, and its state."""
     is_sent = content["direction"] == "OUT"
     begun = content["history"][0]["at"] if is_sent and content["history"] else content["received"]
-    at = moment(begun)
+    time = moment(begun)
     document = content.get("document") or {}
     kind = f" {document['type']} {document.get('number') or ''}".rstrip() if document.get("type") else ""
     other = f"to {content['receiver'] or 'unknown'}" if is_sent else f"from {content['sender'] or 'unknown'}"
     name = content.get("dropped_as") or content["file"] or "a message"
     known_as = content["id"] if is_sent else content["msg_no"]
-    when = f"{here(at):%Y-%m-%d %H:%M}" if at else begun
+    when = f"{here(time):%Y-%m-%d %H:%M}" if time else begun
     return f"{when}  {content['company'] or '-'}: {name}:{kind} {other}: {content['state']} [{known_as}]"
 
 
@@ -249,5 +249,5 @@ def _fact(name: str, fact: object) -> str:
 
 def _second(timestamp: str) -> str:
     """A moment for people; as it is written where it can't be read."""
-    at = moment(timestamp)
-    return local(at, "seconds") if at else timestamp
+    time = moment(timestamp)
+    return local(time, "seconds") if time else timestamp

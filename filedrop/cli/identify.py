@@ -25,7 +25,7 @@ from filedrop.identify.codelist import edition
 from filedrop.identify.identity import explained, rule_of
 from filedrop.identify.mapping import Rules
 from filedrop.model.fault import Fault
-from filedrop.storage.own_name import told_beside
+from filedrop.storage.own_name import own_name_beside
 from filedrop.text import printable
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def identify(
     whole = True
     for file in files:
         whose = company_of(file, company, companies)
-        told, identified = _identified(file, whose, rules, max_size=config.outbound.max_size if config else None)
-        whole = whole and told["error"] is None
+        record, identified = _identified(file, whose, rules, max_size=config.outbound.max_size if config else None)
+        whole = whole and record["error"] is None
         if as_json:
-            show_json(told | {"rules": _rules_told(identified[0]) if identified else []} if explain else told)
+            show_json(record | {"rules": _rules_as_json(identified[0]) if identified else []} if explain else record)
         else:
-            _show(told, is_read=identified is not None)
+            _show(record, is_read=identified is not None)
             if explain and identified:
                 _explain(config.source if config else "", *identified)
     raise SystemExit(0 if whole else FAILED)
@@ -101,9 +101,9 @@ def company_of(file: Path, name: str | None, companies: Mapping[str, Company]) -
 def _identified(
     file: Path, company: Company | None, mapping: Rules | None, *, max_size: int | None
 ) -> tuple[dict[str, Any], Identified | None]:
-    """What is told of a file, and what that was taken from; `company` is whose it is taken for."""
-    told: dict[str, Any] = {"file": str(file), **dict.fromkeys(FIELDS), "channel": "", "sources": {}, "warnings": []}
-    told["code_list"] = edition().version
+    """What is shown of a file, and what that was taken from; `company` is whose it is taken for."""
+    record: dict[str, Any] = {"file": str(file), **dict.fromkeys(FIELDS), "channel": "", "sources": {}, "warnings": []}
+    record["code_list"] = edition().version
     identified = None
     try:
         with nullcontext(sys.stdin.buffer) if file == STDIN else open_regular(file) as stream:
@@ -111,14 +111,14 @@ def _identified(
         identity = settle(
             reading,
             company=company.name if company else None,
-            file_name=(told_beside(file) or file.name) if file != STDIN else "",
+            file_name=(own_name_beside(file) or file.name) if file != STDIN else "",
             participants=company.participants if company else (),
             channel=company.channel if company else "",
             mapping=mapping,
         )
         identified = identity, reading
-        told |= {name: getattr(identity, name) for name in FIELDS}
-        told |= {"sources": dict(identity.sources), "warnings": list(identity.warnings)}
+        record |= {name: getattr(identity, name) for name in FIELDS}
+        record |= {"sources": dict(identity.sources), "warnings": list(identity.warnings)}
         demand(identity, reading)
     except DocumentError as found:
         fault = Fault.of(*found.texts)
@@ -127,31 +127,31 @@ def _identified(
     except OSError as found:
         fault = Fault("unreadable", A_LINK if found.errno == errno.ELOOP else f"{explain(found)}.")
     else:
-        return told | {"error": None}, identified
+        return record | {"error": None}, identified
     words = {"code": fault.code, "message": fault.message, "hint": fault.hint, "administrator": fault.administrator}
-    return told | {"error": words}, identified
+    return record | {"error": words}, identified
 
 
-def _show(told: dict[str, Any], *, is_read: bool) -> None:
-    say(told["file"])
+def _show(record: dict[str, Any], *, is_read: bool) -> None:
+    say(record["file"])
     for name in FIELDS if is_read else ():
-        if told[name] or name != "channel":
-            source = told["sources"].get(name, "company" if name == "channel" else "missing")
-            say(f"  {name:<12} {told[name] or '-'}  ({source})")
+        if record[name] or name != "channel":
+            source = record["sources"].get(name, "company" if name == "channel" else "missing")
+            say(f"  {name:<12} {record[name] or '-'}  ({source})")
     if is_read:
         say(f"  code list    {edition()}")
-    for warning in told["warnings"]:
+    for warning in record["warnings"]:
         tell(f"  warning      {warning}", indent=BELOW)
-    if told["error"]:
-        tell(f"  {told['error']['code']:<12} {told['error']['message']}", indent=BELOW)
-        for line in (told["error"]["hint"] + "\n" + told["error"]["administrator"]).split("\n"):
+    if record["error"]:
+        tell(f"  {record['error']['code']:<12} {record['error']['message']}", indent=BELOW)
+        for line in (record["error"]["hint"] + "\n" + record["error"]["administrator"]).split("\n"):
             if line.startswith(" "):  # a rule, to be copied
                 say(line)
             else:
                 tell(f"{BELOW}{line}", indent=BELOW)
 
 
-def _rules_told(identity: Identity) -> list[dict[str, Any]]:
+def _rules_as_json(identity: Identity) -> list[dict[str, Any]]:
     """Each rule as `--json` has it; `why` is null where a rule applies and where a field wins."""
     return [
         {
@@ -159,13 +159,13 @@ def _rules_told(identity: Identity) -> list[dict[str, Any]]:
             "line": tried.line,
             "applies": not tried.refusal,
             "why": tried.refusal or None,
-            "fields": {name: _field_told(name, tried, identity) for name in tried.fields},
+            "fields": {name: _field_as_json(name, tried, identity) for name in tried.fields},
         }
         for tried in identity.tries
     ]
 
 
-def _field_told(name: str, tried: Try, identity: Identity) -> dict[str, Any]:
+def _field_as_json(name: str, tried: Try, identity: Identity) -> dict[str, Any]:
     winner = rule_of(name, identity)
     value = tried.values.get(name)
     if value is None:
@@ -201,6 +201,6 @@ def _show_rules(source: str, identity: Identity) -> None:
             continue
         say(f"  {tried} applies")
         for name in tried.fields:
-            told = _field_told(name, tried, identity)
-            said = "sets nothing" if told["value"] is None else told["value"]
-            say(f"    {name:<12} {said}" + (f": {told['why']}" if told["why"] else ""))
+            field = _field_as_json(name, tried, identity)
+            said = "sets nothing" if field["value"] is None else field["value"]
+            say(f"    {name:<12} {said}" + (f": {field['why']}" if field["why"] else ""))

@@ -50,7 +50,7 @@ def _company(text: str) -> Company:
 
 
 def _participants(text: str) -> list[str]:
-    return [participant(one) for one in re.split(r"[,\s]+", text.strip()) if one]
+    return [participant(text) for text in re.split(r"[,\s]+", text.strip()) if text]
 
 
 def _checked(read: Callable[[str], T], what: str = "") -> Callable[[str], T]:

@@ -71,7 +71,7 @@ def manual(topic: str | None) -> None:
     text = page(topic)
     if sys.stdout.isatty():
         screen = console()
-        screen.print(_Page(told(text, topic), hyperlinks=False), width=min(screen.width, WIDEST), crop=False)
+        screen.print(_Page(for_terminal(text, topic), hyperlinks=False), width=min(screen.width, WIDEST), crop=False)
     else:
         print(text, end="")
 
@@ -82,7 +82,7 @@ def page(topic: str) -> str:
     return ((wheel if wheel.is_dir() else PACKAGE.parent) / TOPICS[topic][0]).read_text("utf-8")
 
 
-def told(text: str, topic: str) -> str:
+def for_terminal(text: str, topic: str) -> str:
     """A page for a terminal, where no link can be followed: each names the command that shows its page."""
     topics = {Path(path).name: name for name, (path, _) in TOPICS.items()}
 

@@ -30,7 +30,7 @@ from filedrop.outbound.context import identification_of
 from filedrop.outbound.identified import identified
 from filedrop.outbound.sender import duplicate
 from filedrop.outbound.upload import Changing, OpenedDocument
-from filedrop.storage.own_name import told_beside
+from filedrop.storage.own_name import own_name_beside
 from filedrop.texts import Text
 from filedrop.validation import validator_of
 
@@ -151,7 +151,7 @@ class Rehearsal:
 
     def judge(self, file: Path, company: Company) -> Rehearsed:
         """What would become of a file if this company dropped it after those before. Raises ConfigError."""
-        document = as_dropped(company, "", file.name, told_beside(file) or file.name)
+        document = as_dropped(company, "", file.name, own_name_beside(file) or file.name)
         document = document.but(id=new_id(document.claimed))
         by = identification_of(company, self.rules)
         try:

@@ -132,9 +132,9 @@ def _show(
         say(f"  {count:>6}  {words}")
     sent = [rehearsed for rehearsed in documents if rehearsed.verdict == SENDS]
     for title, named in (
-        ("receiver can't be reached", [one for one in sent if one.reach == UNREACHABLE]),
-        ("receiver unknown", [one for one in sent if one.reach == UNKNOWN]),
-        ("other ids than stated (BR-SBDH)", [one for one in sent if one.contradicts]),
+        ("receiver can't be reached", [rehearsed for rehearsed in sent if rehearsed.reach == UNREACHABLE]),
+        ("receiver unknown", [rehearsed for rehearsed in sent if rehearsed.reach == UNKNOWN]),
+        ("other ids than stated (BR-SBDH)", [rehearsed for rehearsed in sent if rehearsed.contradicts]),
     ):
         if named:
             _show_named(title, named)
@@ -160,10 +160,12 @@ def _show_receivers(receivers: Sequence[Receiver]) -> None:
             say(f"  row {receiver.row}: {receiver.participant or '-'}: {receiver.why}")
 
 
-def _counts(documents: Iterable[Rehearsed]) -> dict[str, int]:
+def _counts(documents: Sequence[Rehearsed]) -> dict[str, int]:
     """How many documents these words are true of."""
-    counts = Counter((one.verdict, one.reach if one.verdict == SENDS else "") for one in documents)
-    counts[SENDS, "contradicts"] = sum(one.verdict == SENDS and bool(one.contradicts) for one in documents)
+    sent = [rehearsed for rehearsed in documents if rehearsed.verdict == SENDS]
+    counts = Counter((rehearsed.verdict, "") for rehearsed in documents if rehearsed.verdict != SENDS)
+    counts.update((SENDS, rehearsed.reach) for rehearsed in sent)
+    counts[SENDS, "contradicts"] = sum(bool(rehearsed.contradicts) for rehearsed in sent)
     return {words: counts[key] for key, words in _VERDICTS.items() if counts[key]}
 
 
@@ -205,16 +207,16 @@ def _as_json(
     return {
         "documents": [
             {
-                "file": str(one.file),
-                "company": one.document.company,
-                "verdict": one.verdict,
-                "reach": one.reach,
-                **{name: getattr(one.document, name) for name in IDS},
-                "code": one.fault.code if one.fault else None,
-                "why": one.why or None,
-                "contradicts": list(one.contradicts),
+                "file": str(rehearsed.file),
+                "company": rehearsed.document.company,
+                "verdict": rehearsed.verdict,
+                "reach": rehearsed.reach,
+                **{name: getattr(rehearsed.document, name) for name in IDS},
+                "code": rehearsed.fault.code if rehearsed.fault else None,
+                "why": rehearsed.why or None,
+                "contradicts": list(rehearsed.contradicts),
             }
-            for one in documents
+            for rehearsed in documents
         ],
         "causes": [
             {
@@ -226,8 +228,13 @@ def _as_json(
             for cause in causes
         ],
         "receivers": [
-            {"row": one.row, "participant": one.participant or None, "reach": one.reach, "why": one.why or None}
-            for one in receivers
+            {
+                "row": receiver.row,
+                "participant": receiver.participant or None,
+                "reach": receiver.reach,
+                "why": receiver.why or None,
+            }
+            for receiver in receivers
         ],
         "unasked": troubles,
     }

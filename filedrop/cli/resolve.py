@@ -79,7 +79,9 @@ def _in_doubt(journal: Journal, name: str) -> Document:
         return found[0]
     if not found:
         raise FiledropError(f"no document in doubt is named {name}: see filedrop status")
-    several = "\n".join(f"  {one.id}  {one.company}  {one.file}  claimed {local(one.claimed)}" for one in found)
+    several = "\n".join(
+        f"  {document.id}  {document.company}  {document.file}  claimed {local(document.claimed)}" for document in found
+    )
     raise FiledropError(f"several documents in doubt are named {name}; write one of these ids instead:\n{several}")
 
 

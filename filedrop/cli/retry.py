@@ -30,7 +30,7 @@ from filedrop.storage import sidecar
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import OutboundFolder, outbound_folder
 from filedrop.storage.names import shortened
-from filedrop.storage.own_name import move, told_beside
+from filedrop.storage.own_name import move, own_name_beside
 from filedrop.text import looks_like, printable
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Failed:
         `permitted_by`: the journal that lets it be sent though it is a duplicate.
         """
         here, failed = self.folder.at(), self.entry
-        own = told_beside(failed) or self.name
+        own = own_name_beside(failed) or self.name
         beside = [(entry, _seen(entry)) for entry in (failed.beside(".why.txt"), failed.beside(".json"))]
         for name in self.folder.free_names(here, shortened(own)):
             try:
@@ -253,7 +253,7 @@ def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
         if len(found) == 1:
             chosen += found
         elif found:
-            places = ", ".join(str(one.path.parent) for one in found)
+            places = ", ".join(str(document.path.parent) for document in found)
             complain(f"{name}: several files have this name, in {places}; add the company, or write the full path")
         else:
             complain(f"{name}: no failed document has this name; filedrop retry lists them")
@@ -266,7 +266,10 @@ def _is_called(document: Failed, name: str) -> bool:
 
 
 def _list(failed: Sequence[Failed], *, as_json: bool) -> None:
-    rows = [{"company": one.folder.company, "file": one.name, "why": why_failed(one.entry)[0]} for one in failed]
+    rows = [
+        {"company": document.folder.company, "file": document.name, "why": why_failed(document.entry)[0]}
+        for document in failed
+    ]
     if as_json:
         for row in rows:
             show_json(row)

@@ -57,24 +57,25 @@ def validate(
     if validator is None:
         raise click.UsageError("there are no rules: write --rules DIR, or set validation in the configuration")
     with closing(validator):
-        told = []
+        results = []
         for file in files:
             whose = company_of(file, company, companies)
-            told.append(_judged(validator, file, whose.name if whose else ""))
+            results.append(_judged(validator, file, whose.name if whose else ""))
             if as_json:
-                show_json(told[-1])
+                show_json(results[-1])
     if not as_json:
-        show_table(("result", "file", "line", "rule", "what it says"), [row for one in told for row in _rows(one)])
-        for one in told:
-            if one["error"]:
-                complain(f"{one['file']}: {one['error']}")
-        if any(one["valid"] and not one["rules"] for one in told):
+        rows = [row for result in results for row in _rows(result)]
+        show_table(("result", "file", "line", "rule", "what it says"), rows)
+        for result in results:
+            if result["error"]:
+                complain(f"{result['file']}: {result['error']}")
+        if any(result["valid"] and not result["rules"] for result in results):
             say("no rules: rules.yaml has none for documents of this kind, so they are sent without validation")
-    raise SystemExit(0 if all(one["valid"] for one in told) else FAILED)
+    raise SystemExit(0 if all(result["valid"] for result in results) else FAILED)
 
 
 def _judged(validator: Validator, file: Path, company: str) -> dict[str, Any]:
-    told: dict[str, Any] = {"file": str(file), "valid": None, "rules": [], "findings": [], "more": 0, "error": None}
+    result: dict[str, Any] = {"file": str(file), "valid": None, "rules": [], "findings": [], "more": 0, "error": None}
     try:
         with opened(file) as stream:
             reading = read(stream)
@@ -82,18 +83,19 @@ def _judged(validator: Validator, file: Path, company: str) -> dict[str, Any]:
             kind = Kind(reading.root_name, reading.customization, company)
             verdict = validator.judge(kind, wire(stream, reading))
     except (DocumentError, NoVerdict) as error:
-        return told | {"error": str(error)}
+        return result | {"error": str(error)}
     except OSError as error:
-        return told | {"error": A_LINK if error.errno == errno.ELOOP else explain(error)}
+        return result | {"error": A_LINK if error.errno == errno.ELOOP else explain(error)}
     findings = [asdict(finding) for finding in verdict.findings]
-    return told | {"valid": verdict.is_valid, "rules": verdict.rules, "findings": findings, "more": verdict.more}
+    return result | {"valid": verdict.is_valid, "rules": verdict.rules, "findings": findings, "more": verdict.more}
 
 
-def _rows(told: dict[str, Any]) -> Iterator[tuple[object, ...]]:
-    result = RESULTS[told["valid"]] if told["valid"] is None or told["rules"] else "no rules"
-    yield result, told["file"], "", "", ""
-    for one in told["findings"]:
-        place = f" ({one['xpath']})" if one["xpath"] else ""
-        yield "" if one["is_fatal"] else "warning", "", one["line"], one["rule"], f"{one['message']}{place}"
-    if told["more"]:
-        yield "", "", "", "", f"and {told['more']} more"
+def _rows(result: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    verdict = RESULTS[result["valid"]] if result["valid"] is None or result["rules"] else "no rules"
+    yield verdict, result["file"], "", "", ""
+    for finding in result["findings"]:
+        place = f" ({finding['xpath']})" if finding["xpath"] else ""
+        kind = "" if finding["is_fatal"] else "warning"
+        yield kind, "", finding["line"], finding["rule"], f"{finding['message']}{place}"
+    if result["more"]:
+        yield "", "", "", "", f"and {result['more']} more"

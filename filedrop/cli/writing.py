@@ -22,14 +22,14 @@ def why_not_writable(folder: Folder) -> str:
     here = folder.at()
     missing = folder.missing_in(here)
     places = [here, *(folder.at(name) for name in folder.subfolders if name not in missing)]
-    elsewhere = [one.path.name for one in places if one.identity[0] != here.identity[0]]
+    elsewhere = [directory.path.name for directory in places if directory.identity[0] != here.identity[0]]
     if elsewhere:
         return f"{', '.join(elsewhere)}: on another file system; move it to the one of its parent folder"
-    for one in places:
+    for directory in places:
         try:
-            _write_and_rename(here, one)
+            _write_and_rename(here, directory)
         except OSError as error:
-            return f"can't write and rename in {one.path}: {explain(error, one.path)}"
+            return f"can't write and rename in {directory.path}: {explain(error, directory.path)}"
     return ""
 
 

@@ -183,7 +183,7 @@ def _named_lists(config: Config, complaints: Complaints) -> CodeLists | None:
 
 def _refuse_told(section: type[Section], keys: Keys, body: dict[str, Any], complaints: Complaints) -> None:
     """Complain about keys for what a section is told by its place."""
-    for key in section.told() & body.keys():
+    for key in section.keyless() & body.keys():
         complaints.add("unknown key; delete it", (*keys, key))
         del body[key]
 
@@ -203,10 +203,10 @@ def _tell(written: Written, complaints: Complaints, named: str) -> None:
     body = values.get(named)
     if named == "mapping" and isinstance(body, list):
         values[named] = [
-            tell(Rule, keys := (named, index), one, number=index + 1, line=written.lines[keys])
-            for index, one in enumerate(body)
+            tell(Rule, keys := (named, index), rule, number=index + 1, line=written.lines[keys])
+            for index, rule in enumerate(body)
         ]
     elif named in _NAMED and not body:
         values.pop(named, None)  # as good as not there
     elif named in _NAMED and isinstance(body, dict):
-        values[named] = {key: tell(_NAMED[named], (named, key), one, name=key) for key, one in body.items()}
+        values[named] = {key: tell(_NAMED[named], (named, key), value, name=key) for key, value in body.items()}

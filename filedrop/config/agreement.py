@@ -70,7 +70,7 @@ def _check_accounts(config: Config, complaints: Complaints) -> None:
 def _check_mail(config: Config, complaints: Complaints) -> None:
     """A complaint if mails are to be sent, and there is no mail server."""
     if config.alerts.mail is None:
-        wanted: list[Keys] = [("companies", name, "mail") for name, one in config.companies.items() if one.mail]
+        wanted: list[Keys] = [("companies", name, "mail") for name, company in config.companies.items() if company.mail]
         for keys in (*wanted, *([("digest",)] if config.digest else [])):
             complaints.add("needs a mail server; write alerts.mail, too", keys, ("alerts", "mail"))
 
@@ -130,7 +130,7 @@ def _check_participants(config: Config, complaints: Complaints) -> None:
 def _check_folders(config: Config, complaints: Complaints) -> None:
     folders = list(_folders(config))
     outer, *rest = sorted(
-        zip(resolved([path for _, path in folders]), folders, strict=True), key=lambda one: one[0].parts
+        zip(resolved([path for _, path in folders]), folders, strict=True), key=lambda pair: pair[0].parts
     )
     for inner in rest:  # so sorted, what is inside a folder comes right after it
         if not inner[0].is_relative_to(outer[0]):

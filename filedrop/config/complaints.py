@@ -121,7 +121,7 @@ class Complaints:
         if meant:
             section[meant] = value
             end = len(keys)
-            lines = [(one[end:], line) for one, line in self._lines.items() if one[:end] == place]
+            lines = [(other[end:], line) for other, line in self._lines.items() if other[:end] == place]
             self._lines |= {(*place[:-1], meant, *rest): line for rest, line in lines}
 
     def raise_any(self) -> None:

@@ -38,7 +38,7 @@ class RuleList(Section):
 
     def files_for(self, root: str, customization: str) -> tuple[str, ...]:
         """The files of the first set that is for such a document, in order; none where no set is."""
-        return next((one.rules for one in self.documents if one.is_for(root, customization)), ())
+        return next((rule_set.rules for rule_set in self.documents if rule_set.is_for(root, customization)), ())
 
     @property
     def next_due(self) -> date | None:
@@ -46,7 +46,7 @@ class RuleList(Section):
         if self.released is None:
             return None
         year, month = self.released.year, self.released.month
-        later = [one for one in MONTHS if one > month]
+        later = [due for due in MONTHS if due > month]
         return self.released.replace(month=later[0], day=1) if later else self.released.replace(year + 1, MONTHS[0], 1)
 
 

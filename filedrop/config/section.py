@@ -33,7 +33,7 @@ class Section(BaseModel):
     """Fields that are worked out from other sections where no key sets them."""
 
     @classmethod
-    def told(cls) -> frozenset[str]:
+    def keyless(cls) -> frozenset[str]:
         """The fields that no key sets."""
         return frozenset(name for name, field in cls.model_fields.items() if field.exclude)
 
@@ -45,7 +45,7 @@ class Section(BaseModel):
     @classmethod
     def unknown(cls, keys: Iterable[str]) -> list[str]:
         """Those of the keys that may not be written in this section."""
-        return [key for key in keys if key not in cls.told() and key not in cls.known()]
+        return [key for key in keys if key not in cls.keyless() and key not in cls.known()]
 
     @model_validator(mode="before")
     @classmethod

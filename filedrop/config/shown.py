@@ -57,29 +57,29 @@ def _as_in_the_file(form: dict[str, Any], section: type[Section]) -> None:
     """A section as people write it: only keys, defaults in their words, and null for what is left out."""
     keys = {field.alias or name for name, field in section.model_fields.items() if not field.exclude}
     optional = keys - set(form.get("required", ())) | section.follows
-    form["required"] = [key for key in form.get("required", ()) if key not in section.told() | optional]
-    form["properties"] = {key: one for key, one in form["properties"].items() if key not in section.told()}
+    form["required"] = [key for key in form.get("required", ()) if key not in section.keyless() | optional]
+    form["properties"] = {key: value for key, value in form["properties"].items() if key not in section.keyless()}
     is_complete = not any(field.is_required() for field in section.model_fields.values())
     defaults = shown(section()) if is_complete else {}
     for key in optional:
-        one = form["properties"][key]
-        one.pop("default", None)
-        forms = one.pop("anyOf", None) or [{name: one.pop(name) for name in list(one) if name != "title"}]
-        one["anyOf"] = forms if {"type": "null"} in forms else [*forms, {"type": "null"}]
+        field = form["properties"][key]
+        field.pop("default", None)
+        forms = field.pop("anyOf", None) or [{name: field.pop(name) for name in list(field) if name != "title"}]
+        field["anyOf"] = forms if {"type": "null"} in forms else [*forms, {"type": "null"}]
         if key in defaults:
-            one["default"] = defaults[key]
+            field["default"] = defaults[key]
 
 
 def _key_at(form: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     """The form of a key in a schema."""
-    definitions, at = form["$defs"], form
+    definitions, level = form["$defs"], form
     for key in path:
-        for one in (at, *at.get("anyOf", ())):
-            at = definitions[one["$ref"].rpartition("/")[2]] if "$ref" in one else one
-            if "properties" in at or isinstance(at.get("additionalProperties"), dict):
+        for branch in (level, *level.get("anyOf", ())):
+            level = definitions[branch["$ref"].rpartition("/")[2]] if "$ref" in branch else branch
+            if "properties" in level or isinstance(level.get("additionalProperties"), dict):
                 break
-        at = at["properties"][key] if key in at.get("properties", ()) else at["additionalProperties"]
-    return at
+        level = level["properties"][key] if key in level.get("properties", ()) else level["additionalProperties"]
+    return level
 
 
 def _comments(example: str) -> Iterator[tuple[list[str], str]]:
@@ -90,7 +90,7 @@ def _comments(example: str) -> Iterator[tuple[list[str], str]]:
         if found := _COMMENT.fullmatch(line):
             said.append(found["text"])
         elif found := _KEY.match(line):
-            path = [*(one for one in path if one[0] < len(found["indent"])), (len(found["indent"]), found["key"])]
+            path = [*(outer for outer in path if outer[0] < len(found["indent"])), (len(found["indent"]), found["key"])]
             if said and not said[0].startswith("The configuration"):
                 yield [key for _, key in path], " ".join(said)
             said = []

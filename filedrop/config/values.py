@@ -264,8 +264,8 @@ _ONE_NAME = _form(r"[^/\\]+", "is not a single name; write one without slashes")
 
 
 def _as_size(count: int) -> str:
-    unit, one = next(((unit, one) for unit, one in _BYTES.items() if count and count % one == 0), ("B", 1))
-    return f"{count // one}{unit}"
+    unit, factor = next(((unit, factor) for unit, factor in _BYTES.items() if count and count % factor == 0), ("B", 1))
+    return f"{count // factor}{unit}"
 
 
 # How a value is shown as it may be written (`filedrop config show`).
@@ -315,7 +315,7 @@ MailAddress = Annotated[
     str, _form(r"[^\s@<>,;:()\[\]\\\"]+@[A-Za-z0-9.-]+", "is not a mail address; write one like it@example.com")
 ]
 Addresses = OneOrSeveral[MailAddress]
-TimeOfDay = Annotated[time, read_by(time_of_day), Strict(), in_words(lambda at: f"{at:%H:%M}"), _TIME_OF_DAY]
+TimeOfDay = Annotated[time, read_by(time_of_day), Strict(), in_words(lambda value: f"{value:%H:%M}"), _TIME_OF_DAY]
 Text = Annotated[str, _form(r".*\S.*", "is empty; write it, or leave the key out")]
 Username = Annotated[str, AfterValidator(username)]
 FileName = Annotated[str, _ONE_NAME]

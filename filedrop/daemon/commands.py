@@ -164,7 +164,7 @@ class CommandRunner:
             self._end(errand)
             return True
         about = f"commands.after_{errand.event} of {errand.company}"
-        folder, inside, told = self._told(errand)
+        folder, inside, content = self._document_of(errand)
         path = str(folder / inside) if inside else ""
         env = {"FILEDROP_EVENT": errand.event, "FILEDROP_COMPANY": errand.company, "FILEDROP_FILE": path}
         if self._closed.is_set():
@@ -172,7 +172,7 @@ class CommandRunner:
         try:
             # Without the lock: both may lie on a share that hangs.
             why = _why_not(folder, inside) if inside else ""
-            program = None if why else Program(arguments, stdin=told, passed=self._passed, more=env)
+            program = None if why else Program(arguments, stdin=content, passed=self._passed, more=env)
         except (OSError, ValueError) as error:  # ValueError: a NUL in a name
             why = f"can't be started: {getattr(error, 'strerror', None) or error}; it is tried again each minute"
             self._fails(about, f"{arguments[0]} {why}", path)
@@ -225,7 +225,7 @@ class CommandRunner:
             self._log.error("command.failed", command=about, file=path, why=why)
         self.troubles[about] = sentence
 
-    def _told(self, errand: Errand) -> tuple[Path, str, bytes]:
+    def _document_of(self, errand: Errand) -> tuple[Path, str, bytes]:
         """The document's folder, its path in there ("" where that isn't known), and its sidecar as the journal has it.
 
         What is in the file beside the document now, whoever may write into the folder may have written.

@@ -68,23 +68,23 @@ def _moved(move: Callable[[Entry, Entry], None], source: Entry, target: Entry, i
     except InUse:
         raise
     except OSError as error:
-        is_there, is_here, told = _looked(source, target, identity)
+        is_there, is_here, is_known = _looked(source, target, identity)
         if is_there:
             return
-        if not told or (isinstance(error, FileNotFoundError) and is_here):
-            untold = f"it is unknown whether the file was moved ({error.strerror})"
-            raise OSError(errno.EIO, untold, str(source)) from error
+        if not is_known or (isinstance(error, FileNotFoundError) and is_here):
+            unknown = f"it is unknown whether the file was moved ({error.strerror})"
+            raise OSError(errno.EIO, unknown, str(source)) from error
         raise
 
 
 def _looked(source: Entry, target: Entry, identity: Identity) -> tuple[bool, bool, bool]:
     """After an error: whether the file is there, whether something is here, and whether that is known."""
     here: Identity | None = None
-    told = False
+    is_known = False
     for _ in range(_LOOKS):
         with contextlib.suppress(OSError):
             is_there, here, there = has_moved(source, target, identity)
             if is_there:
                 return True, here is not None, True
-            told = here is not None or there is None
-    return False, here is not None, told
+            is_known = here is not None or there is None
+    return False, here is not None, is_known

@@ -277,7 +277,7 @@ def _settled(
     missing: dict[str, Missing] = {}
     for name in envelope | document:
         answers = [said[name] for said in (envelope, document) if name in said]
-        answer = next((one for one in answers if isinstance(one, Found) or one.because), answers[0])
+        answer = next((answer for answer in answers if isinstance(answer, Found) or answer.because), answers[0])
         if isinstance(answer, Found):
             found[name] = answer
         else:

@@ -99,5 +99,5 @@ def _events(answer: GivenAnswer) -> Iterator[dict[str, object]]:
             yield _event(event.at, _STEPS[event.event], answer)
 
 
-def _event(at: datetime, step: str, answer: GivenAnswer, **facts: object) -> dict[str, object]:
-    return {"at": at.isoformat(timespec="milliseconds"), "event": f"answer {step}", "code": answer.code, **facts}
+def _event(time: datetime, step: str, answer: GivenAnswer, **facts: object) -> dict[str, object]:
+    return {"at": time.isoformat(timespec="milliseconds"), "event": f"answer {step}", "code": answer.code, **facts}

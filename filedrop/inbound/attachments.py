@@ -73,7 +73,7 @@ class Attachment:
             return with_suffix(document, self.type.suffix)
         return attachment_name(document, self.number, self.name, self.type.suffix)
 
-    def told(self, document: str) -> dict[str, Any]:
+    def as_json(self, document: str) -> dict[str, Any]:
         """What the sidecar of a document of this name says of it."""
         if not self.temporary:
             return {"file": None, "stated_name": _cleaned(self.name), "error": self.fault}

@@ -47,8 +47,8 @@ class Fetched(NamedTuple):
 
     def has_pdf_alone(self) -> bool:
         """Whether the document is an envelope with a PDF in place of a document, and the PDF is to lie beside it."""
-        told = [attachment.told("document.xml") for attachment in self.attachments]
-        return bool(pdf_alone({"document": {"type": self.reading.root_name}, "attachments": told}))
+        listed = [attachment.as_json("document.xml") for attachment in self.attachments]
+        return bool(pdf_alone({"document": {"type": self.reading.root_name}, "attachments": listed}))
 
     def temporaries(self) -> list[str]:
         """The names of its temporary files, that of the document first."""

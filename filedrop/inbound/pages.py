@@ -123,13 +123,13 @@ class PageMaker:
         except readable.NotReadable as error:
             return ask(partial(self._without_xml, here, row, f"{pdf} {error}"))
         ask(lambda: _place(xml, content, here, document))
-        told: dict[str, Any] = {
+        attachment: dict[str, Any] = {
             "file": xml.name,
             "stated_name": one_line(name, LONGEST_STATED),
             "media_type": XML.media_type,
         }
-        told |= {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        return ask(lambda: _changed(here, row, lambda beside: _with_xml(beside, told)))
+        attachment |= {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        return ask(lambda: _changed(here, row, lambda beside: _with_xml(beside, attachment)))
 
     def _without(self, here: Directory | None, row: MessageRow, why: str) -> MessageRow:
         owed = _owed(here, row)
@@ -141,8 +141,8 @@ class PageMaker:
 
     def _without_xml(self, here: Directory | None, row: MessageRow, why: str) -> MessageRow:
         self._log.warning("xml.not_made", company=row.company, msg_no=row.msg_no, why=why)
-        told = {"file": None, "stated_name": None, "error": why}
-        return _changed(here, row, lambda content: _with_xml(content, told))
+        attachment = {"file": None, "stated_name": None, "error": why}
+        return _changed(here, row, lambda content: _with_xml(content, attachment))
 
     def _without_page(self, here: Directory | None, row: MessageRow, why: str) -> MessageRow:
         def change(content: dict[str, Any]) -> dict[str, Any]:
@@ -291,9 +291,9 @@ def _owed(here: Directory | None, row: MessageRow) -> dict[str, Any]:
     return (_sidecar(here, row) if here else None) or {}
 
 
-def _with_xml(content: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+def _with_xml(content: dict[str, Any], attachment: dict[str, Any]) -> dict[str, Any]:
     """The content of a sidecar that lists the XML of the PDF, or why there is none. It is listed once."""
-    return content | {"attachments": [*content["attachments"], told]} if pdf_alone(content) else content
+    return content | {"attachments": [*content["attachments"], attachment]} if pdf_alone(content) else content
 
 
 def _changed(here: Directory | None, row: MessageRow, change: Change) -> MessageRow:

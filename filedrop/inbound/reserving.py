@@ -133,7 +133,7 @@ def sidecar_of(context: MessageSource, folder: InboundFolder, fetched: Fetched, 
     name = name.rpartition("/")[2]
     more: dict[str, object] = {}
     if folder.has_attachments:
-        more["attachments"] = [attachment.told(name) for attachment in fetched.attachments]
+        more["attachments"] = [attachment.as_json(name) for attachment in fetched.attachments]
     if folder.has_pages:
         more["page"] = page_name(name)
     if fetched.row.repeats is not None:

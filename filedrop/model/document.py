@@ -84,9 +84,9 @@ def without_scheme(written: str) -> str:
     return written[scheme.end() :] if scheme else written
 
 
-def same_participant(one: str | None, other: str | None) -> bool:
+def same_participant(participant: str | None, other: str | None) -> bool:
     """Whether two ParticipantIDs are equal, ignoring case and scheme prefix (Peppol policy for identifiers 5)."""
-    return participant_key(one or "") == participant_key(other or "")
+    return participant_key(participant or "") == participant_key(other or "")
 
 
 def participant_key(participant: str) -> str:

@@ -32,7 +32,7 @@ from filedrop.outbound.waiting import retry_needy
 from filedrop.storage import sidecar
 from filedrop.storage.marker import clear_replaced
 from filedrop.storage.names import Names
-from filedrop.storage.own_name import told_beside
+from filedrop.storage.own_name import own_name_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Generator, Iterable
@@ -241,7 +241,7 @@ def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
     Raises OSError (for a doubtful file also when it can't be read), JournalError.
     """
     entry, shared = desk.folder.at("sending") / file, desk.shared
-    own = told_beside(entry) or file
+    own = own_name_beside(entry) or file
     try:
         with closing(OpenedDocument.open(entry)) as opened:
             reading = opened.read(shared.rules.max_size, desk.identification.xpaths)

@@ -33,12 +33,12 @@ def with_fields(
     to.settimeout(0)  # nothing waits for the journal
 
     def send(logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:
-        fields = {f"FILEDROP_{name.upper()}": told for name, told in event.items() if name != "timestamp"}
+        fields = {f"FILEDROP_{name.upper()}": value for name, value in event.items() if name != "timestamp"}
         line = render(logger, method, event)
         priority = PRIORITIES.get(method, PRIORITIES["error"])
         fields |= {"MESSAGE": line, "PRIORITY": priority, "SYSLOG_IDENTIFIER": "filedrop"}
         try:
-            to.sendto(b"".join(_field(name, str(told)) for name, told in fields.items()), str(journal))
+            to.sendto(b"".join(_field(name, str(value)) for name, value in fields.items()), str(journal))
         except OSError:
             return line
         raise structlog.DropEvent
@@ -55,6 +55,6 @@ def _is_read_by_journal(stream: TextIO) -> bool:
     return os.environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
 
 
-def _field(name: str, told: str) -> bytes:
-    text = told.encode("utf-8", "backslashreplace")
+def _field(name: str, value: str) -> bytes:
+    text = value.encode("utf-8", "backslashreplace")
     return name.encode() + b"\n" + len(text).to_bytes(8, "little") + text + b"\n"

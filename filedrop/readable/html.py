@@ -35,8 +35,8 @@ def page(sheet: Sheet, file: str, beside: Mapping[int, str], repeats: tuple[str,
     name of the document that came before, "" where it isn't known, and the number of its message.
     Raises NotReadable where the page would be too large.
     """
-    shown = {one.number for one in sheet.attached}
-    attachments = [(one.text, beside.get(one.number or 0, "")) for one in sheet.attached]
+    shown = {attachment.number for attachment in sheet.attached}
+    attachments = [(attachment.text, beside.get(attachment.number or 0, "")) for attachment in sheet.attached]
     attachments += [("", name) for number, name in beside.items() if number not in shown]
     made_from = sheet.made_from.format(file=clean(file))
     repeated = "" if repeats is None else sheet.repeated.format(file=clean(repeats[0]) or "?", number=repeats[1])

@@ -150,7 +150,7 @@ def _without_last_lines(root: _Element) -> int:
     return len(left_out)
 
 
-def sheet_of(told: Mapping[str, Any]) -> Sheet:
+def sheet_of(content: Mapping[str, Any]) -> Sheet:
     """The sheet that was made a dictionary (`asdict`) and JSON."""
     blocks = [
         Block(
@@ -164,9 +164,9 @@ def sheet_of(told: Mapping[str, Any]) -> Sheet:
             [(depth, name, value) for depth, name, value in block["entries"]],
             block["more"],
         )
-        for block in told["blocks"]
+        for block in content["blocks"]
     ]
-    return Sheet(**{**told, "blocks": blocks, "attached": [Attached(*attached) for attached in told["attached"]]})
+    return Sheet(**{**content, "blocks": blocks, "attached": [Attached(*attached) for attached in content["attached"]]})
 
 
 @lru_cache
@@ -369,13 +369,12 @@ def _list_entries(block: Block, elements: Iterable[tuple[int, Any]], most: int, 
 
 def _elements(root: _Element) -> Iterator[tuple[int, Any]]:
     """All elements below the root, in order, each with its depth."""
-    depth = 0
     for child in root:
-        stack = [(depth, child)]
+        stack = [(0, child)]
         while stack:
-            at, element = stack.pop()
-            yield at, element
-            stack += [(at + 1, below) for below in reversed(element)]
+            depth, element = stack.pop()
+            yield depth, element
+            stack += [(depth + 1, below) for below in reversed(element)]
 
 
 def _name(element: _Element) -> str:

@@ -63,10 +63,10 @@ def number(value: object, most: int = _MOST) -> int:
 
 def instant(value: object) -> datetime:
     """A moment with its offset, between 1970 and 9000: every platform can convert it."""
-    at = moment(text(value))
-    if at is None or not _EARLIEST < at < _LATEST:
+    time = moment(text(value))
+    if time is None or not _EARLIEST < time < _LATEST:
         raise ValueError("no moment")
-    return at
+    return time
 
 
 def name(value: object) -> str:

@@ -34,7 +34,8 @@ PATIENCE = 1.0  # seconds for a folder that nobody serves to say whether it is s
 def left_behind(config: Config, journal: Journal) -> dict[str, list[str]]:
     """Sentences about documents that nobody follows any more and what to do, by their company's present account."""
     found: dict[tuple[str, str], dict[State, int]] = defaultdict(lambda: defaultdict(int))
-    for identity, name, state, number in journal.documents.elsewhere(one.identity for one in config.accounts.values()):
+    identities = [account.identity for account in config.accounts.values()]
+    for identity, name, state, number in journal.documents.elsewhere(identities):
         company = config.companies.get(name)
         if company:
             found[company.account, identity][state] += number

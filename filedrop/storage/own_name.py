@@ -29,16 +29,16 @@ def own_name(entry: Entry, failed: Directory, folder: str, journal: Journal, rea
     """
     if not may_be_renamed(entry.name):
         return entry.name
-    told = told_beside(entry)
-    if told is None:
+    dropped_as = own_name_beside(entry)
+    if dropped_as is None:
         document = moved_back(failed / entry.name, folder, journal)
-        told = document.dropped_as if document else None
-    if told is None and reading is not None:
-        told = journal.documents.given_to(folder, entry.name, reading)
-    return told if told and may_be_given(entry.name, told) else entry.name
+        dropped_as = document.dropped_as if document else None
+    if dropped_as is None and reading is not None:
+        dropped_as = journal.documents.given_to(folder, entry.name, reading)
+    return dropped_as if dropped_as and may_be_given(entry.name, dropped_as) else entry.name
 
 
-def told_beside(where: Where) -> str | None:
+def own_name_beside(where: Where) -> str | None:
     """The name that a file was dropped with, by the sidecar or the note beside it; None where neither has one.
 
     Both are untrusted. A name is believed only if filedrop may have made the present name from it: then a forger could
@@ -46,10 +46,9 @@ def told_beside(where: Where) -> str | None:
     """
     content = sidecar.read(where.with_name(f"{where.name}.json")) or {}
     in_note = sidecar.named_in_note(where.with_name(f"{where.name}.why.txt"))
-    for told in (content.get("dropped_as") or content.get("file"), in_note):
+    for name in (content.get("dropped_as") or content.get("file"), in_note):
         with suppress(ValueError):
-            name = checked.name(told)
-            if may_be_given(where.name, name):
+            if may_be_given(where.name, checked.name(name)):
                 return name
     return None
 

@@ -26,8 +26,8 @@ def withdraw(here: Directory, document: str) -> None:
     """
     beside = here.entry(f"{document}.json")
     listed = (sidecar.read(beside) or {}).get("attachments")
-    for told in listed if isinstance(listed, list) else ():
-        name = _unchanged(beside, document.rpartition("/")[2], told)
+    for attachment in listed if isinstance(listed, list) else ():
+        name = _unchanged(beside, document.rpartition("/")[2], attachment)
         if name:
             beside.with_name(name).unlink(missing_ok=True)
     beside.unlink(missing_ok=True)
@@ -40,18 +40,19 @@ def attachments_beside(document: Where) -> dict[int, str]:
     except OSError:
         return {}
     found: dict[int, str] = {}
-    for number, told in enumerate(listed if isinstance(listed, list) else (), 1):
+    for number, attachment in enumerate(listed if isinstance(listed, list) else (), 1):
         with suppress(KeyError, TypeError, ValueError, OSError):
-            name = checked.name(told["file"])
+            name = checked.name(attachment["file"])
             if is_attachment_of(name, document.name) and not is_missing(document.with_name(name)):
                 found[number] = name
     return found
 
 
-def _unchanged(beside: Entry, document: str, told: Any) -> str:
+def _unchanged(beside: Entry, document: str, attachment: Any) -> str:
     """The name of an attachment that lies beside the sidecar as that says; "" for anything else."""
     try:
-        name, size, sha256 = checked.name(told["file"]), checked.number(told["size"]), checked.text(told["sha256"])
+        name, size = checked.name(attachment["file"]), checked.number(attachment["size"])
+        sha256 = checked.text(attachment["sha256"])
         if not is_attachment_of(name, document):
             return ""
         with open_regular(beside.with_name(name)) as file:

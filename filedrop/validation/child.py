@@ -95,7 +95,7 @@ class CompiledRules:
 
     def compile_all(self) -> None:
         """Compile every file."""
-        for name in sorted({name for one in self._rules().documents for name in one.rules}):
+        for name in sorted({name for rule_set in self._rules().documents for name in rule_set.rules}):
             self._ready(name, self._compile)
 
     def judge(self, names: Sequence[str], content: bytes, exceptions: Collection[str]) -> RuleResult:
@@ -218,10 +218,10 @@ def _report(made: str, name: str) -> _Element:
 
 def _reported(report: _Element, document: _Element) -> Iterator[dict[str, Any]]:
     """The failed assertions and the reports in a report."""
-    for one in report.iter(f"{_SVRL}failed-assert", f"{_SVRL}successful-report"):
-        location, rule = one.get("location") or "", one.get("id") or ""
-        said = " ".join(str(one.xpath("string(*[local-name()='text'])")).split())
-        flag = (one.get("flag") or one.get("role") or "fatal").lower()
+    for element in report.iter(f"{_SVRL}failed-assert", f"{_SVRL}successful-report"):
+        location, rule = element.get("location") or "", element.get("id") or ""
+        said = " ".join(str(element.xpath("string(*[local-name()='text'])")).split())
+        flag = (element.get("flag") or element.get("role") or "fatal").lower()
         yield _finding(
             rule,
             said.removeprefix(f"[{rule}]").lstrip(" -"),
@@ -260,7 +260,8 @@ def _answer(rules: CompiledRules, asked: dict[str, Any], content: bytes) -> dict
         return {"trouble": "; ".join(error.complaints)}
     except etree.LxmlError as error:
         return {"trouble": f"it can't be read: {one_line(error, LONGEST)}"}
-    found = sorted(result.findings, key=lambda one: not one["is_fatal"])  # first what forbids, else as the rules stand
+    # First what forbids, else in the order of the rules.
+    found = sorted(result.findings, key=lambda finding: not finding["is_fatal"])
     answer = {"rules": names, "findings": found[:MOST], "more": max(0, len(found) - MOST), "passed": result.passed}
     digest = hashlib.sha256(content).hexdigest()
     return answer | {"error": result.error and result.error | {"document": digest}}

@@ -103,6 +103,6 @@ def kept_from(unit: Unit, config: Config) -> dict[Path, str]:
     found = {}
     writable = unit.writable
     for path in sorted({*config.folders, config.root, config.state}):
-        if not any(path.is_relative_to(one) for one in writable):
+        if not any(path.is_relative_to(folder) for folder in writable):
             found[path] = f"{unit.name} doesn't let filedrop write there: run filedrop service install"
     return found

@@ -44,7 +44,7 @@ def answer(path: Path) -> None:
 
 def service_of(path: Path) -> str:
     """The service that goes by this configuration. Raises FiledropError where there is none."""
-    name = next((one for one in manager.names() if _goes_by(one, path)), None)
+    name = next((service for service in manager.names() if _goes_by(service, path)), None)
     if name is None:
         raise FiledropError(f"no service uses {path}: run filedrop service install")
     return name

@@ -40,14 +40,14 @@ class Unit:
         instance = instance_of(name)
         names = (name, "filedrop@.service") if instance else (name,)
         folders = [root / folder.relative_to("/") for folder in FOLDERS]
-        files = [folder / one for one in names for folder in folders if (folder / one).is_file()]
+        files = [folder / unit_name for unit_name in names for folder in folders if (folder / unit_name).is_file()]
         if not files:
             return None
         unit = cls(name, files[0])
         drop_ins: dict[str, Path] = {}  # by name: the first folder's counts
-        for one in names:
+        for unit_name in names:
             for folder in folders:
-                for path in (folder / f"{one}.d").glob("*.conf"):
+                for path in (folder / f"{unit_name}.d").glob("*.conf"):
                     drop_ins.setdefault(path.name, path)
         for path in (files[0], *(drop_ins[key] for key in sorted(drop_ins))):
             unit._take(path.read_text("utf-8"))

@@ -156,19 +156,19 @@ def _share(path: Path) -> Path:
     systemd mounts a folder that is named once more for the service alone. In a share, that would keep the share mounted
     there for ever: the service wouldn't see that it is unmounted, nor what is mounted in its place.
     """
-    mounts = [one for one in (mount_point(path), *_to_be_mounted()) if path.is_relative_to(one)]
+    mounts = [mount for mount in (mount_point(path), *_to_be_mounted()) if path.is_relative_to(mount)]
     others = (*SYSTEM, *HOMES, *TEMPORARY)
-    own = [one for one in mounts if not any(other.is_relative_to(one) for other in others)]
-    return max(own, key=lambda one: len(one.parts), default=path)
+    own = [mount for mount in mounts if not any(other.is_relative_to(mount) for other in others)]
+    return max(own, key=lambda mount: len(mount.parts), default=path)
 
 
 def _to_be_mounted() -> list[Path]:
     """The mount points of /etc/fstab: a share that is away is named like one that is there (fstab(5))."""
     try:
-        words = [line.split() for line in FSTAB.read_text("utf-8").splitlines()]
+        lines = [line.split() for line in FSTAB.read_text("utf-8").splitlines()]
     except (OSError, UnicodeDecodeError):
         return []
-    return [Path(unescaped(one[1])) for one in words if len(one) > 1 and one[0][0] != "#"]
+    return [Path(unescaped(fields[1])) for fields in lines if len(fields) > 1 and fields[0][0] != "#"]
 
 
 def _program(site: Site) -> Path:
