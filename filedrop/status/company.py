@@ -5,15 +5,12 @@ They run no commands: nothing here has a command, a key of the configuration or 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from filedrop.status import rejections, repeated
-from filedrop.status.folders import WITHOUT_SIDECAR
+from filedrop.status.folders import ForAdministrators
 from filedrop.status.kinds import KINDS
 from filedrop.status.matters import AWAY, key_of
-from filedrop.texts.languages import ENGLISH, counted, lasting, marked, translated
-from filedrop.texts.translation import translation
+from filedrop.texts.languages import ENGLISH, Translatable, counted, lasting, marked, translated
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -27,8 +24,6 @@ _ASK = marked("Tell your administrator")
 _TOLD = marked("Your administrator has been told")
 _FOLDERS = {"full": marked("{folder} is nearly full"), "warning": marked("{folder} has a problem")}  # by what is wrong
 _UNUSABLE = marked("{folder} can't be used")  # whatever else is wrong
-_IN_NOTE = marked("its note says what is wrong.")
-_MESSAGE, _STUCK = re.compile(r"\(message (\d+)\)"), re.compile(r"message (\d+) from (.*)")
 
 
 def of_company(status: Status, company: Company, config: Config, reported: Container[Key]) -> Status:
@@ -74,20 +69,15 @@ def in_plain_words(matter: Matter, company: Company, config: Config, reported: C
 
 
 def _item(item: Item, kind: Kind, language: str) -> Item:
-    """An item without what is an administrator's. In another language, the note may have the reason of what failed."""
-    why = item["why"] if KINDS[kind].has_reasons and item["why"] != WITHOUT_SIDECAR else ""
-    if kind == "failed" and language != ENGLISH and why:
-        why = translation(why, language) or _IN_NOTE
-    known, name = item["known"], item["name"]
-    if found := _MESSAGE.fullmatch(known):
-        known = translated("(message {number})", language).format(number=found[1])
-    if kind == "repeated":
-        why = repeated.in_words(why, language)
-    if kind == "rejected":
-        why = rejections.in_words(why, language)
-    if kind == "stuck" and (found := _STUCK.fullmatch(name)):
-        name = translated("message {number} from {sender}", language).format(number=found[1], sender=found[2])
-    return {**item, "do": [], "why": translated(why, language), "known": known, "name": name}
+    """An item without what is an administrator's."""
+    is_shown = KINDS[kind].has_reasons and not isinstance(item["why"], ForAdministrators)
+    return {
+        **item,
+        "do": [],
+        "why": translated(item["why"], language) if is_shown else "",
+        "known": translated(item["known"], language),
+        "name": translated(item["name"], language) if isinstance(item["name"], Translatable) else item["name"],
+    }
 
 
 def _title(matter: Matter, config: Config, language: str) -> str:

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,7 @@ from filedrop.storage.hold import holds
 from filedrop.storage.marker import read_marker, why_outdated
 from filedrop.storage.names import is_received
 from filedrop.text import size
+from filedrop.texts.languages import ENGLISH, Translatable, marked, translated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -32,12 +34,22 @@ if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.files import Directory, Entry
     from filedrop.journal import Journal
+    from filedrop.model.fault import Fault
     from filedrop.storage.folder import Folder
 
 PATIENCE = 3.0  # seconds for all folders together to answer
 HUNG = "it doesn't respond: check that its server is running"
 LONGEST = 2000  # letters of a reason that anybody may have written
-WITHOUT_SIDECAR = "its sidecar is missing; filedrop history NAME shows what happened to it"
+_IN_NOTE = marked("its note says what is wrong.")
+
+
+class ForAdministrators(str):
+    """A reason that only administrators can use, for which there is no note either."""
+
+    __slots__ = ()
+
+
+_WITHOUT_SIDECAR = ForAdministrators("its sidecar is missing; filedrop history NAME shows what happened to it")
 
 
 class Lying(NamedTuple):
@@ -230,7 +242,14 @@ def _too_full(free: int | None, least: int) -> str:
 def why_failed(document: Entry) -> tuple[str, str]:
     """Why the document failed that lies there, and with which code, by its sidecar."""
     fault = sidecar.fault_in(sidecar.read(document.beside(".json")) or {})
-    return (fault.message[:LONGEST], fault.code) if fault else (WITHOUT_SIDECAR, "")
+    return (Translatable(partial(_failure, fault)), fault.code) if fault else (_WITHOUT_SIDECAR, "")
+
+
+def _failure(fault: Fault, language: str) -> str:
+    """Why a document failed. Where its sidecar has no texts, only its note may be in another language."""
+    if language != ENGLISH and fault.message and not fault.texts:
+        return translated(_IN_NOTE, language)
+    return (fault.message if language == ENGLISH else fault.message_in(language))[:LONGEST]
 
 
 def _inbound(folder: InboundFolder, names: Mapping[Path, Collection[str]], *, ages: bool) -> FolderSnapshot:

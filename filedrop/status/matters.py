@@ -12,13 +12,13 @@ from filedrop.model.question import commands, question
 from filedrop.model.report import LISTED
 from filedrop.status.folders import HUNG
 from filedrop.status.kinds import KINDS, Kind
-from filedrop.status.model import Item, Matter, folders_of
+from filedrop.status.model import Item, Matter, folders_of, in_message
 from filedrop.status.reasons import LATELY, asked_again, stuck, stuck_messages
 from filedrop.storage.folder import NOT_YET, is_gone
 from filedrop.storage.names import A_PDF, PDF_WITH_INVOICE
 from filedrop.storage.sidecar import DUPLICATE, retry
 from filedrop.text import command
-from filedrop.texts.languages import ENGLISH, counted, marked, translated
+from filedrop.texts.languages import ENGLISH, Translatable, counted, marked, translated
 from filedrop.times import as_duration, moment
 
 if TYPE_CHECKING:
@@ -366,7 +366,7 @@ def _since(document: Document) -> datetime:
 
 
 def _item(document: DocumentStatus, company: Company) -> Item:
-    number = f"(message {document['msg_no']})" if document["msg_no"] is not None else ""
+    number = in_message(document["msg_no"]) if document["msg_no"] is not None else ""
     file, since, why = document["file"], document["since"], document["why"]
     is_again = document["code"] == DUPLICATE  # the command would send it again: only the note names it
     do = [retry(company.name, file, document["code"])] if document["state"] == "failed" and not is_again else []
@@ -386,5 +386,5 @@ def _order(since: str | None) -> float:
 
 def _message(message: MessageStatus, account: str, config: Config) -> Item:
     do = [command("filedrop", "read", *config.account_option(account), str(message["msg_no"]))]
-    name = f"message {message['msg_no']} from {message['sender']}"
+    name = Translatable.of(marked("message {number} from {sender}"), number=message["msg_no"], sender=message["sender"])
     return Item(name=name, known="", path="", why=message["why"], do=do, since=None, order=float(message["msg_no"]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
+from filedrop.texts.languages import Translatable, marked
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -184,6 +186,11 @@ class Status(TypedDict):
     configured: str
     keep_archive: str
     matters: list[Matter]
+
+
+def in_message(msg_no: int | None) -> Translatable:
+    """What tells a document with this message number from others of its name."""
+    return Translatable.of(marked("(message {number})"), number=msg_no)
 
 
 def folders_of(status: Status) -> Iterator[tuple[str, FolderStatus]]:

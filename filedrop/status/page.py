@@ -23,7 +23,7 @@ from filedrop.config.values import duration
 from filedrop.model.document import State
 from filedrop.model.response import REJECTED, is_status
 from filedrop.readable import in_language, meaning
-from filedrop.status.folders import WITHOUT_SIDECAR
+from filedrop.status.folders import ForAdministrators
 from filedrop.status.matters import unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
 from filedrop.text import printable_sentence, size
@@ -173,7 +173,7 @@ def _shown(path: str, place: Path) -> str:
 
 def _note(item: Item, matter: Matter, place: Path) -> str:
     """The relative address of the note beside a document that failed, "" where there is none."""
-    if matter["kind"] != "failed" or item["why"] in (WITHOUT_SIDECAR, ""):
+    if matter["kind"] != "failed" or not item["why"] or isinstance(item["why"], ForAdministrators):
         return ""
     return _link(PurePath(f"{item['path']}.why.txt"), place)
 

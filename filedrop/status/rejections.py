@@ -1,20 +1,17 @@
-"""What receivers and French platforms have rejected, and how a company's people read it in their language.
-
-What is written is English and goes to all who read the status: `in_words` makes another language of it.
-"""
+"""What receivers and French platforms have rejected."""
 
 from __future__ import annotations
 
-import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop.model.document import participant_key
 from filedrop.model.report import LISTED
 from filedrop.model.response import AMBIGUOUS
 from filedrop.readable import in_language, meaning
-from filedrop.status.model import Item
+from filedrop.status.model import Item, in_message
 from filedrop.text import listed
-from filedrop.texts.languages import marked, translated
+from filedrop.texts.languages import Translatable, marked, translated
 from filedrop.times import stated
 
 if TYPE_CHECKING:
@@ -30,11 +27,6 @@ if TYPE_CHECKING:
 REJECTED = marked("{sender} rejected it in message {number}")
 STATUS = marked('message {number} reports the status "{status}" ({code})')
 _WITH_REASON = marked("{rejection}: {reason}")
-_REASON = "(?:: (?P<reason>.+))?"
-_READ = {
-    REJECTED: re.compile(rf"(?P<sender>.+?) rejected it in message (?P<number>\d+){_REASON}"),
-    STATUS: re.compile(rf'message (?P<number>\d+) reports the status "(?P<status>.+?)" \((?P<code>\d+)\){_REASON}'),
-}
 
 
 def rejected_since(
@@ -70,15 +62,11 @@ def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item
     named = [f"{document.dropped_as} (message {document.msg_no})" for document in meant[:LISTED]]
     more = f" and {len(meant) - LISTED} more" if len(meant) > LISTED else ""
     unclear = f", but doesn't say which document; it is one of {listed(named)}{more}" if len(meant) > 1 else ""
-    reason = f": {response.reason}" if response.reason else ""
-    form = STATUS if response.is_status else REJECTED
-    status, number = meaning(response.words, response.code), response.msg_no
-    says = form.format(sender=_named(response.sender, meant), number=number, status=status, code=response.code)
     return Item(
         name=f"document {response.number}" if unclear else meant[0].dropped_as,
-        known="" if unclear else f"(message {meant[0].msg_no})",
+        known="" if unclear else in_message(meant[0].msg_no),
         path=path,
-        why=f"{says}{unclear}{reason}",
+        why=says(response, _named(response.sender, meant), unclear),
         do=[],
         since=stated(response.at),
         order=response.at.timestamp(),
@@ -92,16 +80,23 @@ def _named(sender: str, documents: Sequence[Document]) -> str:
     return f"{document.receiver_name} {sender}" if is_receiver and document.receiver_name else sender
 
 
-def in_words(why: str, language: str) -> str:
-    """Why one document is rejected, in a language: codes by what they mean, a stranger's words as they are."""
-    for form, pattern in _READ.items():
-        if found := pattern.fullmatch(why):
-            facts = {key: value or "" for key, value in found.groupdict().items()}
-            facts["status"] = in_language("process_condition", facts.get("status", ""), language)
-            rejection = translated(form, language).format(**facts)
-            reasons = "; ".join(
-                in_language("status_reason", reason, language) for reason in facts["reason"].split("; ")
-            )
-            with_reason = translated(_WITH_REASON, language).format(rejection=rejection, reason=reasons)
-            return with_reason if reasons else rejection
-    return why
+def says(response: Response, sender: str, unclear: str = "") -> str:
+    """What a response says, with its reason: codes by what they mean, a stranger's words as they are.
+
+    `unclear`: which documents it may be about, in English.
+    """
+    if response.is_status:
+        status = _coded(response.words, meaning(response.words, response.code))
+        said = Translatable.of(STATUS, number=response.msg_no, status=status, code=response.code)
+    else:
+        said = Translatable.of(REJECTED, sender=sender, number=response.msg_no)
+    if unclear:
+        return f"{said}{unclear}{': ' if response.reason else ''}{response.reason}"
+    parts = [_coded("status_reason", part) for part in response.reason.split("; ")]
+    reason = Translatable(lambda language: "; ".join(translated(part, language) for part in parts))
+    return Translatable.of(_WITH_REASON, rejection=said, reason=reason) if reason else said
+
+
+def _coded(words: str, text: str) -> Translatable:
+    """What a code of this list means; any other text is the same in each language."""
+    return Translatable(partial(in_language, words, text))

@@ -1,16 +1,15 @@
-"""Received documents that may be duplicates (contract 10), and how a company's people read it in their language.
+"""Received documents that may be duplicates (contract 10).
 
 A duplicate counts where it was placed: a person who moves it away, or answers it by that, has dealt with it.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.status.model import Item
+from filedrop.status.model import Item, in_message
 from filedrop.storage.folders import received_paths
-from filedrop.texts.languages import marked, translated
+from filedrop.texts.languages import Translatable, marked
 from filedrop.times import stated
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from filedrop.status.folders import FolderSnapshot
 
 REPEATED = marked("The same document was received before, as {file} (message {number})")
-_REPEATED = re.compile(r"The same document was received before, as (?P<file>.+) \(message (?P<number>\d+)\)")
 
 
 class Repeated(NamedTuple):
@@ -52,9 +50,9 @@ class Repeated(NamedTuple):
         file = next((path.relative_to(folder).as_posix() for path in self._earlier_paths() if path in there), "")
         return Item(
             name=self.row.file,
-            known=f"(message {self.row.msg_no})",
+            known=in_message(self.row.msg_no),
             path=str(self._path),
-            why=REPEATED.format(file=file or self.earlier or "?", number=self.row.repeats),
+            why=Translatable.of(REPEATED, file=file or self.earlier or "?", number=self.row.repeats),
             do=[],
             since=stated(self.row.placed),
             order=self.row.placed.timestamp() if self.row.placed else 0.0,
@@ -73,9 +71,3 @@ def repeated_since(journal: Journal, company: Company, since: datetime) -> list[
     rows = journal.messages.repeats(company.name, since)
     names = journal.messages.earlier_names(rows)
     return [Repeated(company, row, earlier) for row, earlier in zip(rows, names, strict=True)]
-
-
-def in_words(why: str, language: str) -> str:
-    """Why a document may be a duplicate, in a language."""
-    found = _REPEATED.fullmatch(why)
-    return translated(REPEATED, language).format(**found.groupdict()) if found else why

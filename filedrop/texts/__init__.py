@@ -9,7 +9,6 @@ may be a stranger's words: it is put into the sentence in one line, and never re
     waits    why a document waits in `sending/`
     unanswered    why a received document is not answered
     note     what every note says
-    translation    an English reason in another language
 
     languages    the languages of what accountants read, their catalogues, and dates
 """

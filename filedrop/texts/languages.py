@@ -9,12 +9,12 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 from filedrop.times import as_duration, here
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from gettext import NullTranslations
 
@@ -54,11 +54,44 @@ def catalogue(language: str, domain: str) -> NullTranslations:
     return gettext.translation(domain, _FOLDER, [language], fallback=True)
 
 
+class Translatable(str):
+    """An English text that consists of several, or has values in it: `into` gives it in any language.
+
+    It is a string, since most of what reads it is in English: status.json, the commands, the log. Whatever is made of
+    it, a part or a copy, is English alone.
+    """
+
+    __slots__ = ("into",)
+    into: Callable[[str], str]
+
+    def __new__(cls, into: Callable[[str], str]) -> Self:
+        """The text that this function returns for English; it returns it for each other language, too."""
+        text = super().__new__(cls, into(ENGLISH))
+        text.into = into
+        return text
+
+    @classmethod
+    def of(cls, form: str, **values: object) -> Self:
+        """An English form with these values; one that is itself translatable is given in the same language."""
+
+        def into(language: str) -> str:
+            given = {
+                name: translated(value, language) if isinstance(value, Translatable) else value
+                for name, value in values.items()
+            }
+            return translated(form, language).format(**given)
+
+        return cls(into)
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
 def translated(text: str, language: str) -> str:
-    """An English text in a language."""
+    """An English text in a language. A text of strangers stays as it is."""
     if not text or language == ENGLISH:  # of "", gettext would return the catalogue's header
         return text
-    return catalogue(language, SENTENCES).gettext(text)
+    return text.into(language) if isinstance(text, Translatable) else catalogue(language, SENTENCES).gettext(text)
 
 
 def counted(number: int, singular: str, plural: str, language: str, **values: object) -> str:

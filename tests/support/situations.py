@@ -12,7 +12,6 @@ import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from support.documents import BUYER
@@ -550,7 +549,7 @@ def fault_of(*forms: str) -> Fault:
     """The fault that consists of these forms."""
     texts = []
     for form in forms:
-        names = {name for part in FORMS[form] for _, name, _, _ in Formatter().parse(part) if name}
-        texts.append(Text.of(form, **{name: VALUES.get(name, f"some {name}") for name in names}))
+        values = {name: VALUES.get(name, f"some {name}") for name in FORMS[form].placeholders}
+        texts.append(Text.of(form, **values))
     findings = (Finding("BR-01", "An invoice has a number.", xpath="/Invoice/cbc:ID", line=3),)
     return Fault.of(*texts, findings=findings if forms[0].startswith("invalid") else ())

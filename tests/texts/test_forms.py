@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
-from string import Formatter
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -18,7 +17,6 @@ from filedrop.storage import sidecar
 from filedrop.texts import FORMS, Code, Text
 from filedrop.texts.languages import ENGLISH, LANGUAGES
 from filedrop.texts.note import FOR_ADMINISTRATOR
-from filedrop.texts.translation import translation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,13 +45,8 @@ FORBIDDEN = {
 LONGEST = 25  # words of a sentence
 
 
-def placeholders(form: str) -> set[str]:
-    parts = "".join(FORMS[form])
-    return {name for _, name, _, _ in Formatter().parse(parts) if name}
-
-
 def sample(form: str) -> Text:
-    return Text.of(form, **{name: SAMPLES.get(name, "something") for name in placeholders(form)})
+    return Text.of(form, **{name: SAMPLES.get(name, "something") for name in FORMS[form].placeholders})
 
 
 def fault_of(form: str) -> Fault:
@@ -178,7 +171,7 @@ def test_values_of_every_form() -> None:
     """Where a text is made, it gets a value for each placeholder."""
     found = list(used())
     assert len(found) > len(FORMS) / 2
-    assert {(form, lacking) for form, values in found for lacking in placeholders(form) - values} == set()
+    assert {(form, lacking) for form, values in found for lacking in FORMS[form].placeholders - values} == set()
 
 
 @pytest.mark.parametrize(
@@ -191,29 +184,3 @@ def test_strangers_words(value: str) -> None:
     assert len(text.message.splitlines()) == 1
     for language in LANGUAGES:
         assert value.encode("unicode_escape").decode() in text.message_in(language)
-
-
-@pytest.mark.parametrize("form", FAULTS)
-def test_reasons_are_recognized(form: str) -> None:
-    """A sidecar's English reason is given in each language as the note has it, also behind another reason."""
-    fault, sender = fault_of(form), fault_of("no-sender")
-    for language in set(LANGUAGES) - {ENGLISH}:
-        assert translation(fault.message, language) == fault.message_in(language)
-        both = f"{sender.message} {fault.message}"
-        if fault.message not in ("", sender.message):
-            assert translation(both, language) == f"{sender.message_in(language)} {fault.message_in(language)}"
-
-
-def test_other_reasons_are_not_recognized() -> None:
-    """What is no reason of ours has no translation, nor has one with somebody's words behind it."""
-    assert not translation("The document is odd.", "fr")
-    assert not translation(f"{fault_of('no-sender').message} And more", "fr")
-    assert not translation("", "fr")
-
-
-def test_reasons_of_many_messages() -> None:
-    """As many messages as no reason of ours has are not translated, and cost nobody time."""
-    duplicate = "The same x was sent before, as y, on z. The same x may have been sent before, as y, on z."
-    assert translation(" ".join([duplicate] * 5), "fr").count("y") >= 10
-    assert not translation(" ".join([duplicate] * 1000), "fr")
-    assert not translation(" ".join([duplicate] * 5) + " And more", "fr")
