@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import invoice
 
-from filedrop.errors import ConfigError
+from filedrop.cli.serving import serve
+from filedrop.config import parse
+from filedrop.errors import ConfigError, JournalError
+from filedrop.process.control import Control
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +45,19 @@ def test_check_of_an_empty_database(make_world: Callable[..., World], postgres: 
     world = make_world(more=f"journal: {postgres.address(database)}", outbound={"doubt": "150s"})
     assert "the journal's database is empty" in world.filedrop("check").stdout
     assert postgres.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'filedrop'", database) == []
+
+
+def test_start_without_the_database(make_world: Callable[..., World]) -> None:
+    """A start while the database can't be reached ends, and logs one sentence: which database, why, and what to do."""
+    world = make_world(more="journal: postgresql://filedrop@127.0.0.1:9/filedrop", outbound={"doubt": "150s"})
+    config, logged = parse(world.config_text()), list[MutableMapping[str, Any]]()
+    with pytest.raises(JournalError):
+        serve(config, Control(), reread=lambda: config, hear=logged.append)
+    (failure,) = logged
+    assert failure["event"] == "service.failed"
+    assert "the journal postgresql://filedrop@127.0.0.1:9/filedrop can't be used: " in failure["why"]
+    assert failure["why"].endswith("see that the server runs and lets filedrop in")
+    assert "exc_info" not in failure
 
 
 def test_database_that_is_away(world: World, postgres: Server) -> None:
