@@ -35,7 +35,8 @@ _SETTINGS = """
     SET lock_timeout = {limit};
     SET idle_in_transaction_session_timeout = {limit};
     SET TimeZone = 'UTC';
-    SET search_path = {schema}
+    SET search_path = {schema};
+    SELECT pg_backend_pid()
 """
 # PostgreSQL's text has no NUL, and its JSON neither NUL nor half of a surrogate pair (findings/postgres-json.sh).
 _UNKNOWN = "\ufffd"
@@ -144,7 +145,7 @@ class Address:
     def connect(self, name: str, patience: float) -> Session:
         """A new session with this application name; it commits each statement by itself.
 
-        Raises psycopg.Error, and FiledropError where it is too old or the password can't be read.
+        Raises psycopg.Error, and FiledropError where it is too old, is a pooler, or the password can't be read.
         """
         if self._password is not None:
             self._values["password"] = self._password()
@@ -165,7 +166,16 @@ class Address:
                 raise JournalError(f"{self} is PostgreSQL {version}: filedrop needs 15 or later")
             if (encoding := session.info.parameter_status("server_encoding")) != "UTF8":
                 raise JournalError(f"{self} has the encoding {encoding}: create the database with --encoding=UTF8")
-            session.execute(_SETTINGS.format(limit=round(_STATEMENT * patience), schema=SCHEMA))
+            cursor = session.execute(_SETTINGS.format(limit=round(_STATEMENT * patience), schema=SCHEMA))
+            while cursor.nextset():
+                pass
+            # A pooler makes up a number for each of its clients. What is set above, and a session that is to be ended,
+            # would be another client's.
+            if cursor.fetchall() != [(session.info.backend_pid,)]:
+                raise JournalError(
+                    f"{self} is a connection pooler, such as PgBouncer: filedrop needs sessions of its own in the "
+                    "server. Write the server's own host and port in `journal`"
+                )
         except BaseException:
             session.close()
             raise

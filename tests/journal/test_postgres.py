@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.drops import NOON, drop, posted
+from support.pooler import PROGRAM, pooler
 from support.postgres import be_a_host
 from support.proxy import Proxy
 
@@ -317,6 +318,20 @@ def test_password_is_not_shown() -> None:
     with pytest.raises(JournalError, match="no address") as raised:
         Address("postgresql://filedrop:hunter2@[::1/journal")
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="PgBouncer isn't installed: apt install pgbouncer")
+@pytest.mark.parametrize("mode", ["transaction", pytest.param("session", marks=pytest.mark.slow)])
+def test_pooler_is_refused(postgres: Server, mode: str) -> None:
+    """A pooler shares sessions between its clients: it is refused in a sentence, and nothing is created behind it."""
+    database = postgres.database()
+    address = f"postgresql://filedrop@/{database}"
+    with (
+        pooler(postgres, mode) as where,
+        pytest.raises(JournalError, match="is a connection pooler, such as PgBouncer"),
+    ):
+        Postgres(address + where)
+    assert postgres.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'filedrop'", database) == []
 
 
 def test_another_version_is_refused(postgres: Server) -> None:

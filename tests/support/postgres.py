@@ -94,10 +94,10 @@ class Server:
 
     def __init__(self, programs: Path, *, standby_of: Server | None = None) -> None:
         self._programs = programs
-        self._as_user = _as_user()
+        self.as_user = _as_user()
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a short path: a socket's has 107 characters at most
-        if self._as_user:
-            os.chown(self.folder, self._as_user["user"], self._as_user["group"])
+        if self.as_user:
+            os.chown(self.folder, self.as_user["user"], self.as_user["group"])
         self._data = self.folder / "data"
         self._numbers = itertools.count(1)
         self._shared = ""
@@ -115,7 +115,7 @@ class Server:
     def _run(self, program: str, *arguments: str | Path) -> str:
         done = subprocess.run(
             [self._programs / program, *arguments],
-            cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **self._as_user,
+            cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **self.as_user,
         )  # fmt: skip
         assert done.returncode == 0, f"{program}: {done.stdout}{done.stderr}"
         return done.stdout
