@@ -45,7 +45,13 @@ class Point:
 
 
 def threads(process: int) -> dict[str, str]:
-    """The kind of each thread of a daemon that RUN (support.hosts) has named, by its id."""
+    """The kind of each lasting thread of a daemon that RUN (support.hosts) has named, by its id."""
+    before = _threads(process)
+    time.sleep(0.2)
+    return {thread: kind for thread, kind in _threads(process).items() if thread in before}
+
+
+def _threads(process: int) -> dict[str, str]:
     found = {}
     for path in Path(f"/proc/{process}/task").iterdir():
         with suppress(FileNotFoundError):  # it has ended
@@ -137,7 +143,7 @@ def points(trace: Path, kinds: dict[str, str]) -> Iterator[tuple[Point, Call]]:
     posting: set[str] = set()  # sockets
     for call in traced:
         counts[call.thread, call.name] += 1
-        if not call.changes or call.name == "connect":
+        if not call.changes or call.name == "connect" or any(path.endswith(".log") for path in call.paths):
             continue
         if sockets := set(_SOCKET.findall(call.said.partition(",")[0])):
             if '"GET ' in call.said:
