@@ -260,9 +260,8 @@ def test_what_a_person_decides_comes_first(filedrop: Filedrop, make_world: Calla
         world.until(lambda: asked(filedrop, world)[0]["doubt"])
     with locked_state(world.state) as journal:
         (document,) = journal.documents.in_state(State.DOUBT)
-        journal.documents.record(
-            question.asked(document, datetime.now().astimezone(), "is it message 7? filedrop resolve ...")
-        )
+        asks = question.asked(document, datetime.now().astimezone(), {7: "has its time"})
+        journal.documents.record(asks)
     _, lines = asked(filedrop, world)
     table = next(number for number, line in enumerate(lines) if line.startswith("company"))
     assert lines[0] == "filedrop isn't running. 2 documents need attention."
@@ -270,7 +269,7 @@ def test_what_a_person_decides_comes_first(filedrop: Filedrop, make_world: Calla
         lines[2]
         == "acme: 1 to be decided by you: check at the access point which case it is, then run the command for it"
     )
-    assert lines[3] == f"acme: decide: doubtful.xml [{document.id}]: is it message 7? filedrop resolve ..."
+    assert lines[3] == f"acme: decide: doubtful.xml [{document.id}]: {question.question(asks)}"
     assert lines[4].startswith("acme: 1 failed: correct what the note")
     assert lines[5].startswith("acme: failed: nobody.xml: The receiver's PEPPOL")
     assert table == 6
