@@ -147,12 +147,12 @@ class InboundDelivery:
                 self._fetch(arrival, pending)
             elif row.state == "read":
                 self._mark_read(arrival, row, pending)
-            elif self._resumed(arrival, row, pending):
+            elif self._resume(arrival, row, pending):
                 begun.append(arrival)
         self._place(context, begun, pending, resumed=True)
-        self._place(context, self._named(context, whole, pending), pending, resumed=False)
+        self._place(context, self._name(context, whole, pending), pending, resumed=False)
 
-    def _resumed(self, arrival: Arrival, row: MessageRow, pending: set[Arrival]) -> bool:
+    def _resume(self, arrival: Arrival, row: MessageRow, pending: set[Arrival]) -> bool:
         """Continue where an earlier fetch has ended. Returns whether the message is whole, and is to be placed."""
         try:
             progress = resume(arrival.context, self.folder, arrival.unread.message, row)
@@ -190,16 +190,16 @@ class InboundDelivery:
         self._unnamed.clear()
         self._clear_leftovers()
 
-    def _named(
+    def _name(
         self, context: InboundContext, whole: Sequence[tuple[Arrival, Fetched]], pending: set[Arrival]
     ) -> list[Arrival]:
         """Name whole temporary files in the journal, in one commit. Returns the arrivals named. Raises JournalError."""
         there: list[Arrival] = []
         try:
             here = self.folder.at()
-            for arrival, document in whole:
+            for arrival, fetched in whole:
                 try:
-                    _see_whole(here, document)
+                    _see_whole(here, fetched)
                     there.append(arrival)
                 except (FolderUnavailable, OSError) as error:
                     self._end(arrival, error, pending)
@@ -210,24 +210,24 @@ class InboundDelivery:
                 self._end(arrival, error, pending)
             return []
         # From here on, the temporary files stay: rows may name them, and after an error the next step begins here.
-        fetched = _fetched(there)
-        self._unnamed |= {_key(document.row): document for document in fetched.values()}
-        rows = context.journal.messages.record_all([document.row for document in fetched.values()])
+        batch = _fetched_by_number(there)
+        self._unnamed |= {_key(fetched.row): fetched for fetched in batch.values()}
+        rows = context.journal.messages.record_all([fetched.row for fetched in batch.values()])
         named: list[Arrival] = []
-        for arrival, document, row in zip(there, fetched.values(), rows, strict=True):
+        for arrival, fetched, row in zip(there, batch.values(), rows, strict=True):
             if row is None:
-                self._end(arrival, changed(document.row), pending)
+                self._end(arrival, changed(fetched.row), pending)
                 continue
             del self._unnamed[_key(row)]
             arrival.note_named(row)  # so `_discard` leaves the file to the row
-            arrival.note_fetched(document._replace(row=row))
+            arrival.note_fetched(fetched._replace(row=row))
             named.append(arrival)
         return named
 
     def _place(
         self, context: InboundContext, arrivals: Sequence[Arrival], pending: set[Arrival], *, resumed: bool
     ) -> None:
-        results = place(context, self.folder, _fetched(arrivals), resumed=resumed)
+        results = place(context, self.folder, _fetched_by_number(arrivals), resumed=resumed)
         for arrival in arrivals:
             result = results[arrival.unread.message.msg_no]
             if isinstance(result, Exception):
@@ -312,16 +312,16 @@ def _see_space(folder: InboundFolder, least: int) -> None:
         )
 
 
-def _see_whole(here: Directory, document: Fetched) -> None:
+def _see_whole(here: Directory, fetched: Fetched) -> None:
     """Check that a document may be named: its temporary file is still in the folder that is here now."""
-    if document.whereabouts != here.whereabouts():
+    if fetched.whereabouts != here.whereabouts():
         raise FolderUnavailable(f"{here.path} was unavailable while messages were fetched into it, and is back")
-    see_there(here / document.row.temporary)
+    see_there(here / fetched.row.temporary)
 
 
 def _key(row: MessageRow) -> tuple[str, int]:
     return row.identity, row.msg_no
 
 
-def _fetched(arrivals: Sequence[Arrival]) -> dict[int, Fetched]:
+def _fetched_by_number(arrivals: Sequence[Arrival]) -> dict[int, Fetched]:
     return {arrival.unread.message.msg_no: arrival.fetched for arrival in arrivals if arrival.fetched}

@@ -39,7 +39,7 @@ _BUYER = "BY"  # the role
 _SIREN = "0002"  # the scheme
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What a response says of one document: the number that it gives (or its message's id), the code, and the reason.
 
     `words` is the list of codes in which the code has its meaning, by the kind of the response.
@@ -68,10 +68,10 @@ def responses_of(file: BinaryIO, row: MessageRow, company: str, now: datetime) -
     `row` is its message, and `company` the one that it is delivered to. The status of an invoice that another company
     has sent is left out.
     """
-    for nth, answer in enumerate(answers_in(file)):
-        stated = answer._asdict()
+    for nth, reply in enumerate(replies_in(file)):
+        stated = reply._asdict()
         seller, buyer = stated.pop("seller"), stated.pop("buyer")
-        is_of_platform = is_status(answer.code)
+        is_of_platform = is_status(reply.code)
         if is_of_platform and siren(seller) != siren(row.receiver):
             continue
         yield Response(
@@ -87,34 +87,34 @@ def responses_of(file: BinaryIO, row: MessageRow, company: str, now: datetime) -
         )
 
 
-def answers_in(file: BinaryIO) -> list[Answer]:
-    """The answers in a response that was read before; none where it is too large or odd (tree). Raises OSError."""
+def replies_in(file: BinaryIO) -> list[Reply]:
+    """The replies in a response that was read before; none where it is too large or odd (tree). Raises OSError."""
     try:
         root = tree(file, LARGEST)
     except NotReadable:
         return []
     is_of_platform = str(root.tag).endswith(f"}}{_STATUS}")
-    found = _statuses(root) if is_of_platform else _answers(root)
-    named = [answer for answer in dict.fromkeys(found) if answer.number and answer.code]
-    return [answer for answer in named if is_status(answer.code) == is_of_platform][:MOST]
+    found = _statuses(root) if is_of_platform else _replies(root)
+    named = [reply for reply in dict.fromkeys(found) if reply.number and reply.code]
+    return [reply for reply in named if is_status(reply.code) == is_of_platform][:MOST]
 
 
-def _answers(root: _Element) -> Iterator[Answer]:
+def _replies(root: _Element) -> Iterator[Reply]:
     if str(root.tag).endswith("}OrderResponse"):
         for order in root.findall("{*}OrderReference")[:1]:
             number, issued = _text(order, "{*}ID"), calendar_day(_text(order, "{*}IssueDate"))
             reason = _joined([*_texts(root, "{*}Note"), *_reasons_of_order_lines(root)])
-            yield Answer(number, _text(root, "{*}OrderResponseCode"), "response", reason, _ORDER, issued)
+            yield Reply(number, _text(root, "{*}OrderResponseCode"), "response", reason, _ORDER, issued)
     words = LEVEL_STATUS if ":mls:" in _text(root, "{*}CustomizationID") else "response"
     for answer in root.findall(".//{*}DocumentResponse")[:MOST]:
         code = _text(answer, "{*}Response/{*}ResponseCode").upper()
         reason = _joined([*_reasons(answer.findall("{*}Response")), *_reasons_of_lines(answer)])
         for reference in answer.findall("{*}DocumentReference")[:MOST]:
             number, type_code = _text(reference, "{*}ID"), _text(reference, "{*}DocumentTypeCode")
-            yield Answer(number, code, words, reason, type_code, calendar_day(_text(reference, "{*}IssueDate")))
+            yield Reply(number, code, words, reason, type_code, calendar_day(_text(reference, "{*}IssueDate")))
 
 
-def _statuses(root: _Element) -> Iterator[Answer]:
+def _statuses(root: _Element) -> Iterator[Reply]:
     """The statuses of invoices that this company may have sent."""
     parties = [*root.iterfind("{*}ExchangedDocument/{*}IssuerTradeParty")]
     parties += root.findall("{*}ExchangedDocument/{*}RecipientTradeParty")
@@ -124,7 +124,7 @@ def _statuses(root: _Element) -> Iterator[Answer]:
         is_duplicate = any(_text(reason, "{*}ReasonCode") in _DUPLICATES for reason in reasons)
         if code == _PAYMENT_RECEIVED or (code == _REJECTED and is_duplicate):
             continue
-        yield Answer(
+        yield Reply(
             number=_text(invoice, "{*}IssuerAssignedID"),
             code=code,
             words="process_condition",

@@ -24,7 +24,7 @@ from support.world import World
 
 from filedrop.config import Validation
 from filedrop.inbound.answers import LIES
-from filedrop.readable.response import Answer, answers_in
+from filedrop.readable.response import Reply, replies_in
 from filedrop.validation import Kind, validator_of
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ def sent(world: World) -> list[Message]:
     return sorted(world.sandbox.store.sent("acme"), key=lambda message: message.msg_no)
 
 
-def answers(world: World) -> list[Answer]:
+def answers(world: World) -> list[Reply]:
     """What acme has answered, in its order."""
     contents = (world.sandbox.store.content(message.msg_no) for message in sent(world))
-    return [answer for content in contents for answer in answers_in(io.BytesIO(content))]
+    return [answer for content in contents for answer in replies_in(io.BytesIO(content))]
 
 
 def note(path: Path) -> str:

@@ -15,7 +15,7 @@ from support.documents import SELLER, credit_note, invoice, listed_as, order
 from support.responses import invoice_status, message_level, response, tie_responses
 
 from filedrop.readable.codes import LISTS
-from filedrop.readable.response import answers_in
+from filedrop.readable.response import replies_in
 from filedrop.status.company import in_plain_words
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def test_each_form_of_a_siren(ids: str) -> None:
     content = invoice_status(buyer="100000009").replace(
         b'<ram:GlobalID schemeID="0002">100000009</ram:GlobalID>', ids.encode()
     )
-    (answer,) = answers_in(io.BytesIO(content))
+    (answer,) = replies_in(io.BytesIO(content))
     assert (answer.seller, answer.buyer) == ("0002:100000009", "0002:100000009")
 
 

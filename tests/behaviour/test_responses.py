@@ -20,7 +20,7 @@ from filedrop.journal.responses import Responses
 from filedrop.model.response import KEPT, Response
 from filedrop.outbound import responses
 from filedrop.process.lock import locked_state
-from filedrop.readable.response import MOST, answers_in
+from filedrop.readable.response import MOST, replies_in
 from filedrop.storage import sidecar
 
 if TYPE_CHECKING:
@@ -294,9 +294,9 @@ def test_broken_off_amid_it(world: World, monkeypatch: pytest.MonkeyPatch, step:
 @pytest.mark.parametrize("answer", [response("1001"), order_response("1001", "RE")], ids=["response", "order response"])
 def test_in_an_envelope(answer: bytes) -> None:
     """A response says the same in an envelope as without one."""
-    alone = answers_in(io.BytesIO(answer))
+    alone = replies_in(io.BytesIO(answer))
     assert [(one.number, one.code) for one in alone] == [("1001", "RE")]
-    assert answers_in(io.BytesIO(envelope(answer))) == alone
+    assert replies_in(io.BytesIO(envelope(answer))) == alone
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf_8", "cp037"])
@@ -305,7 +305,7 @@ def test_in_any_encoding(encoding: str) -> None:
     answer = response("1001").decode()
     text = answer.replace('encoding="UTF-8"', f'encoding="{encoding}"')
     assert text != answer
-    assert [(one.number, one.code) for one in answers_in(io.BytesIO(text.encode(encoding)))] == [("1001", "RE")]
+    assert [(one.number, one.code) for one in replies_in(io.BytesIO(text.encode(encoding)))] == [("1001", "RE")]
 
 
 EMBEDDED = b"<cbc:EmbeddedDocumentBinaryObject>%b</cbc:EmbeddedDocumentBinaryObject>" % (b"QUJD" * 400_000)
@@ -324,7 +324,7 @@ EMBEDDED = b"<cbc:EmbeddedDocumentBinaryObject>%b</cbc:EmbeddedDocumentBinaryObj
 def test_with_something_odd_in_it(more: bytes) -> None:
     """What doesn't keep a response from being delivered doesn't keep a rejection from being known."""
     odd = response("1001", "re").replace(b"<cac:DocumentResponse>", more + b"<cac:DocumentResponse>")
-    assert [(one.number, one.code) for one in answers_in(io.BytesIO(odd))] == [("1001", "RE")]
+    assert [(one.number, one.code) for one in replies_in(io.BytesIO(odd))] == [("1001", "RE")]
 
 
 def test_very_many_to_one(world: World) -> None:
@@ -354,7 +354,7 @@ def test_of_very_many() -> None:
     reference = b"<cac:DocumentReference><cbc:ID>%d</cbc:ID></cac:DocumentReference>"
     many = b"".join(reference % nth for nth in range(1000))
     content = response("1001").replace(b"</cac:DocumentResponse>", many + b"</cac:DocumentResponse>")
-    found = answers_in(io.BytesIO(content))
+    found = replies_in(io.BytesIO(content))
     assert (found[0].number, len(found)) == ("1001", MOST)
 
 

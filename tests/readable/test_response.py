@@ -7,7 +7,7 @@ import io
 import pytest
 from support.responses import order_response, response
 
-from filedrop.readable.response import LONGEST, answers_in
+from filedrop.readable.response import LONGEST, replies_in
 
 PLAIN = response("1001", reason="").replace(
     b"<cac:Status><cbc:StatusReasonCode>REF</cbc:StatusReasonCode><cbc:StatusReason></cbc:StatusReason></cac:Status>",
@@ -22,7 +22,7 @@ CONDITION = (
 def reason_of(*, status: str = "", lines: str = "") -> str:
     """The reason in a response with this in its Response, and with these LineResponses."""
     content = PLAIN.replace(b"</cac:Response>", f"{status}</cac:Response>".encode())
-    (answer,) = answers_in(
+    (answer,) = replies_in(
         io.BytesIO(content.replace(b"</cac:DocumentResponse>", f"{lines}</cac:DocumentResponse>".encode()))
     )
     return answer.reason
@@ -79,7 +79,7 @@ def test_of_an_order() -> None:
         b"<cac:OrderLine><cac:LineItem><cbc:ID>2</cbc:ID><cbc:Note>Sold out</cbc:Note></cac:LineItem></cac:OrderLine>"
     )
     content = order_response("3001", "RE").replace(b"</OrderResponse>", lines + b"</OrderResponse>")
-    (answer,) = answers_in(io.BytesIO(content))
+    (answer,) = replies_in(io.BytesIO(content))
     assert (answer.number, answer.code, answer.reason) == ("3001", "RE", "Sold out (line 2)")
 
 
@@ -95,4 +95,4 @@ def test_the_same_twice() -> None:
     reference = PLAIN.partition(b"<cac:DocumentReference>")[1:]
     whole = b"".join(reference).partition(b"</cac:DocumentReference>")
     content = PLAIN.replace(b"</cac:DocumentReference>", b"</cac:DocumentReference>" + whole[0] + whole[1])
-    assert len(answers_in(io.BytesIO(content))) == 1
+    assert len(replies_in(io.BytesIO(content))) == 1
