@@ -66,7 +66,7 @@ def serve(
     log = logs.open_log(config.log, hear)
     _begin_log(log, config)
     try:
-        with locked_state(config.state, database(config)) as journal:
+        with locked_state(config.state, database(config), is_checked=False) as journal:
             log_conversion(journal, log)
             hosting = hosting_of(config, journal, log)
             if hosting and not hosting.enter(control.stopped):

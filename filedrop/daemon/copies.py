@@ -1,7 +1,11 @@
-"""A copy of the journal each day, made beside the work, and checked: so damage is noticed within a day."""
+"""Checks of the journal, beside the work: after a start that follows no proper end, and of a copy each day.
+
+So damage is noticed within a day, and what a kill or a power cut may have damaged, before anything is posted.
+"""
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,22 +18,25 @@ if TYPE_CHECKING:
 
     import structlog
 
+    from filedrop.journal import Journal
     from filedrop.journal.copies import Copies
     from filedrop.process.clock import Clockwork
 
 FIRST = 60.0  # seconds after a start, which has enough to do
+CHECK_AGAIN = 60.0  # seconds until a check that could not be made is tried again
 AGAIN = 3600.0  # seconds until it is tried again after a failure
 
 
 class DailyCopy:
-    """Makes the `copies`, where the journal has any. `trouble` says why today's isn't there, or "".
+    """Checks a journal that is held (`Engine.is_held`), and copies it each day, where it can be copied.
 
+    `trouble` says why today's copy isn't there, "" where nothing is wrong.
     `spare`: so many bytes of the disk stay free. `attempt` survives a task's errors.
     """
 
     def __init__(
         self,
-        copies: Copies | None,
+        journal: Journal,
         *,
         spare: int,
         clockwork: Clockwork,
@@ -37,7 +44,9 @@ class DailyCopy:
         log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.trouble = ""
-        self._copies = copies
+        self._copies = journal.copies
+        self._engine = journal.engine
+        self._check_due = -math.inf
         self._spare = spare
         self._log = log
         self._clockwork = clockwork
@@ -46,10 +55,14 @@ class DailyCopy:
         self._done: date | None = None
 
     def tick(self) -> None:
-        """Begin today's copy, if it is due. Called each second."""
+        """Begin a check or today's copy, if it is due. Called each second."""
         self._pool.tick()
         steady = self._clockwork.steady()
-        if self._copies and steady >= self._due and self._clockwork.now().date() != self._done:
+        if self._engine.is_held:
+            if steady >= self._check_due and self._pool.is_idle():
+                self._check_due = steady + CHECK_AGAIN
+                self._pool.submit(self._engine.check_integrity, lambda: None)
+        elif self._copies and steady >= self._due and self._clockwork.now().date() != self._done:
             self._due = steady + AGAIN
             self._pool.submit(partial(self._copy, self._copies), lambda: None)
 

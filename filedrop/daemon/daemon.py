@@ -102,9 +102,7 @@ class Daemon:
         )
         self.pages = OwedPages(PageMaker(journal, log), journal, self._named, log)
         self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, log=log)
-        self.copies = DailyCopy(
-            journal.copies, spare=config.inbound.min_free, clockwork=clockwork, attempt=survive, log=log
-        )
+        self.copies = DailyCopy(journal, spare=config.inbound.min_free, clockwork=clockwork, attempt=survive, log=log)
         self.mapping = Rules(
             config.mapping, config.tables, source=config.source, settle=config.outbound.settle, former=former
         )
@@ -198,6 +196,7 @@ class Daemon:
     def start(self) -> None:
         """Start all threads."""
         codelist.use(self.config.published_lists)
+        self.copies.tick()
         self.commands.start()
         self.recorder.start()
         self.workers.start()

@@ -21,6 +21,7 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     postgres_session                its sessions: their settings, and the end of each wait
     postgres_doubts                 how a server is set up other than filedrop needs it
     postgres_schema                 the same tables and triggers there
+    closed                          whether the file is as its last daemon closed it
     connection                      how the file is opened, and when it may checkpoint
     postgres_hosts                  which hosts share a journal in PostgreSQL, and what each of them serves
     migration                       older schemas, and the steps from each to the next

@@ -57,6 +57,9 @@ class UnclearCommit(JournalError):
 
 
 MOVED = "moved"  # a key of `about`: where the journal is now
+UNCHECKED = (
+    "the journal is being checked, because filedrop didn't end properly; nothing is posted until it has been checked"
+)
 LINEAGE = "lineage"  # likewise: the database that was last written to
 
 
@@ -84,7 +87,8 @@ class Engine(ABC):
 
     `id` is the journal's own, which it keeps wherever it goes; `place` is where it is, for people. `trouble` says why
     the last write failed, "" where it succeeded; `commits` counts successful commits. `former` is the copy of an older
-    form from which it was converted when it was opened, None if it wasn't.
+    form from which it was converted when it was opened, None if it wasn't. `is_whole`: it needs no check, because its
+    last daemon closed it, or it was checked; otherwise a power cut may have damaged it.
     """
 
     id: str
@@ -94,6 +98,7 @@ class Engine(ABC):
         self.trouble = ""
         self._damage = ""  # trouble that stays, although a write may succeed
         self.commits = 0
+        self.is_whole = True
         self.former: Path | None = None
         self._queue: list[_Ticket] = []
         self._queue_lock = threading.Lock()
@@ -112,6 +117,16 @@ class Engine(ABC):
     @abstractmethod
     def check_integrity(self) -> None:
         """Look for damage, as far as that is ours to see. Raises JournalError, and the journal is in trouble then."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether nothing is to be posted before `check_integrity` has found the journal whole."""
+        return self._damage == UNCHECKED
+
+    def hold(self) -> None:
+        """Have nothing posted before it is checked, unless it is known to be whole."""
+        if not self.is_whole:
+            self._damage = self.trouble = UNCHECKED
 
     def doubts(self) -> Iterator[str]:
         """What an administrator should know of how it is set up. Raises JournalError."""

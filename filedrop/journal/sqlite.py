@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import DamagedJournal, JournalError
 from filedrop.journal import statements
+from filedrop.journal.closed import note_closed, take_closed
 from filedrop.journal.connection import (
     CAN_SHRINK,
     CHECKPOINT,
@@ -25,7 +26,6 @@ from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
 _READERS = 8  # idle connections that are kept
@@ -57,6 +57,7 @@ class Sqlite(Engine):
         self._rows = 0  # written until the last checkpoint
         self._is_behind = True  # is there something in the -wal that the file lacks?
         self._seen = -1  # commits
+        self.is_whole = take_closed(path) if migrates else False
         with self._translated():
             try:
                 clear_strange_wal(path)
@@ -76,6 +77,7 @@ class Sqlite(Engine):
             if migrates:
                 self.checkpoint()  # of what a killed process has left
         except BaseException:
+            self.is_whole = False
             self._roll_back()  # else its open transaction locks others out
             self.close()
             raise
@@ -84,6 +86,8 @@ class Sqlite(Engine):
         """Close all connections. Nothing is lost without this call."""
         for connection in (*self._readers, *([self._guard] if self._guard else []), self._writer):
             connection.close()
+        if self._checkpoints and self.is_whole:
+            note_closed(self.path)
 
     def check_integrity(self) -> None:
         """Check the file for damage, which takes seconds for a million documents. Raises JournalError.
@@ -94,6 +98,9 @@ class Sqlite(Engine):
             ((found,),) = connection.execute(QUICK_CHECK)
             if found != "ok":
                 raise _damaged(self.path, str(found).replace("\n", " "))
+        self.is_whole = True
+        if self.is_held:
+            self._damage = self.trouble = ""
 
     def checkpoint(self) -> bool:
         """Bring what is in the -wal into the file. Returns whether the file has all of it; waits for no process.
@@ -167,8 +174,14 @@ class Sqlite(Engine):
             else:
                 connection.close()
 
-    def _translated(self) -> AbstractContextManager[None]:
-        return _translated(self.path)
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            with _translated(self.path):
+                yield
+        except DamagedJournal:
+            self.is_whole = False
+            raise
 
     @contextmanager
     def unread(self) -> Iterator[sqlite3.Connection]:

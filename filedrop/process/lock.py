@@ -63,7 +63,8 @@ def held_state(state: Path, *, has_journal: bool) -> Iterator[None]:
         with suppress(PermissionError):
             state.chmod(0o700)
             for name in (JOURNAL, LOCK) if has_journal else (LOCK,):  # SQLite gives its other files the journal's mode
-                (state / name).touch(mode=0o600)
+                if not (state / name).exists():  # else the time of a journal that was closed would change
+                    (state / name).touch(mode=0o600)
                 (state / name).chmod(0o600)
         lies_on = file_system(state)
         if lies_on.network:
@@ -84,8 +85,11 @@ def held_state(state: Path, *, has_journal: bool) -> Iterator[None]:
 
 
 @contextmanager
-def locked_state(state: Path, database: Database | None = None) -> Iterator[Journal]:
+def locked_state(state: Path, database: Database | None = None, *, is_checked: bool = True) -> Iterator[Journal]:
     """The journal of a state folder, or in a `database`, with the folder locked for other processes meanwhile.
+
+    `is_checked`: it was checked for damage. Otherwise, if it may have been damaged since its last daemon closed it, it
+    is held (`Engine.is_held`): the daemon checks it while it works.
 
     Raises as `held_state` does, and FiledropError where the journal can't be used.
     """
@@ -96,7 +100,10 @@ def locked_state(state: Path, database: Database | None = None) -> Iterator[Jour
                 (state / PROCESS).chmod(0o600)
             clear_copies(state)
             with closing(_opened(state, database)) as journal:
-                journal.check_integrity()
+                if is_checked:
+                    journal.check_integrity()
+                else:
+                    journal.engine.hold()
                 yield journal
         finally:
             with suppress(OSError):
