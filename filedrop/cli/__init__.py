@@ -2,8 +2,8 @@
 
 A command's module is imported when the command is called, so that no command pays for another's libraries; what
 `--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check
-(checking, reaching), config, demo, document (show), history, hold (release), hosts, identify and explain, init,
-journal, lookup, manual, rehearse (rehearsal, proposing), reload, resolve, retry, run (dryrun, serving), sandbox,
+(checking, reaching, sharing), config, demo, document (show), history, hold (release), hosts, identify and explain,
+init, journal, lookup, manual, rehearse (rehearsal, proposing), reload, resolve, retry, run (dryrun, serving), sandbox,
 service, status, validate. What they share: opening, show, tables, writing, extras; completion is for the shell's Tab.
 Every FiledropError ends as a sentence on stderr and one of:
 

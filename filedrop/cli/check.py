@@ -27,6 +27,7 @@ from filedrop.cli.checking import (
 )
 from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_any, new_journal, open_config
 from filedrop.cli.service.account import kept_from
+from filedrop.cli.sharing import share_found
 from filedrop.cli.show import complain, show_json
 from filedrop.cli.tables import show_table
 from filedrop.cli.writing import why_not_writable
@@ -207,6 +208,8 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
                 journal = stack.enter_context(journal_if_any(config))
             if journal:
                 yield from _journal(config, journal)
+            if journal and config.journal:
+                yield from share_found(config, journal)
             elif config.journal and has_state:
                 yield CheckResult(STATE, "ok", "the journal's database is empty; filedrop fills it when it starts")
         except JournalError as error:

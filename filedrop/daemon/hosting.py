@@ -15,6 +15,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
+from filedrop.daemon.looking import Looking
 from filedrop.errors import JournalError, OtherDatabase
 from filedrop.files.certainty import CERTAINTY, elapsed
 from filedrop.model.hosts import CHORES, lease_of
@@ -94,11 +95,13 @@ class Hosting:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="hosting", daemon=True)
         self._is_heard = True
+        self._looking = Looking(self.name)
         self.configure(config)
 
     def configure(self, config: Config) -> None:
         """Go by this configuration from now on; what the others must know of it is in the next sign of life."""
         self.known = frozenset({*map(lease_of, config.accounts), CHORES})
+        self._folders = frozenset({config.root, *config.folders})
         self._hosts.say(settings_of(config))
 
     def serves(self, account: str | None) -> bool:
@@ -225,6 +228,10 @@ class Hosting:
             report = self._report
             self._hosts.report(report)
             self._reported = report
+        for look in self._hosts.looks():
+            self._looking.begin(look, self._folders)
+        for sight in self._looking.ended():
+            self._hosts.answer(sight)
         if CHORES in self.mine:
             self.reports = self._hosts.reports()
         self.seen = seen

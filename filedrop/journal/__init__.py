@@ -23,6 +23,7 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     postgres_schema                 the same tables and triggers there
     closed                          whether the file is as its last daemon closed it
     connection                      how the file is opened, and when it may checkpoint
+    postgres_looks                  whether other hosts see a file that one has made
     postgres_hosts                  which hosts share a journal in PostgreSQL, and what each of them serves
     migration                       older schemas, and the steps from each to the next
     moving                          moving all rows from one journal into another

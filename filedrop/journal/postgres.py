@@ -24,22 +24,22 @@ from psycopg import pq
 
 from filedrop import __version__
 from filedrop.errors import DamagedJournal, FiledropError, JournalError, OtherDatabase
-from filedrop.journal import statements
+from filedrop.journal import postgres_looks, statements
 from filedrop.journal.engine import LINEAGE, Engine, NoJournal, UnclearCommit, refuse_moved
 from filedrop.journal.postgres_doubts import doubts
 from filedrop.journal.postgres_hosts import Hosts, drain, hosts_of, resume
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA, in_postgres
 from filedrop.journal.postgres_session import Address, Statements, end_sessions, lineage_of, storable
 from filedrop.journal.schema import SCHEMA_VERSION
-from filedrop.model.hosts import Me
+from filedrop.model.hosts import Look, Me
 from filedrop.pauses import SESSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from filedrop.journal.engine import Connection
     from filedrop.journal.postgres_session import Session
-    from filedrop.model.hosts import Seen
+    from filedrop.model.hosts import Seen, Sight
 
 _READERS = 4  # sessions for threads that read; with the writer's they are all
 _PATIENCE = 10.0  # seconds
@@ -121,6 +121,14 @@ class Postgres(Engine):
     def resume(self, host: str) -> bool:
         """Have a host take again what is free. Returns whether there is one of this name."""
         return resume(self, host)
+
+    def look(self, files: Mapping[str, str], host: str) -> Iterator[Sight]:
+        """What each other host sees of files that `host` has made; `files`: their names by their folders."""
+        seen, _ = self.who_serves()
+        others = [other for other in seen.hosts.values() if other.name != host and not other.silence()]
+        if others and files:
+            with self._translated(), closing(self._connect()) as session:
+                yield from postgres_looks.ask(session, others, [Look(*file) for file in files.items()])
 
     def check_integrity(self) -> None:
         """Whether it can be read: damage is the server's to find (`pg_amcheck`), and comes as an error."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from filedrop.errors import JournalError, OtherDatabase
+from filedrop.journal import postgres_looks
 from filedrop.journal.engine import refuse_moved
 from filedrop.journal.postgres_session import end_sessions, lineage_of
 from filedrop.model.hosts import Host, Lease, Seen
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from filedrop.journal.engine import Connection, Engine
     from filedrop.journal.postgres_session import Address, Session
-    from filedrop.model.hosts import Me
+    from filedrop.model.hosts import Look, Me, Sight
 
 _HOSTS = """
     SELECT name, incarnation, beat, takeover, state, boot, version, settings, is_draining, at FROM hosts ORDER BY name
@@ -89,6 +90,7 @@ class Hosts:
         self._patience = patience
         self._session: Session | None = None
         self._lineage: str | None = None
+        self._looks: list[Look] = []  # asked for
 
     def say(self, settings: str) -> None:
         """Have the next sign of life say these settings."""
@@ -166,6 +168,16 @@ class Hosts:
         with self._open() as session:
             return dict(session.execute(_REPORTS).fetchall())
 
+    def looks(self) -> list[Look]:
+        """The looks that another host has asked for by the last sign of life."""
+        asked, self._looks[:] = self._looks.copy(), []
+        return asked
+
+    def answer(self, sight: Sight) -> None:
+        """Report what this host has seen."""
+        with self._open() as session:
+            postgres_looks.answer(session, sight)
+
     def _values(self, **more: Any) -> dict[str, Any]:
         return self.me._asdict() | {"mine": self.me.incarnation, "at": time.time()} | more
 
@@ -185,6 +197,7 @@ class Hosts:
             lineage = lineage_of(session)
             if self._lineage not in (None, lineage):
                 raise OtherDatabase(self._address)
+            postgres_looks.listen(session, self._looks)
         except BaseException:
             session.close()
             raise

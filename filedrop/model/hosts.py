@@ -14,6 +14,7 @@ def lease_of(account: str) -> str:
     return f"account/{account}"
 
 
+WITHIN = 10.0  # seconds in which a share is to show on one host what another has made there
 _SILENT = 2  # times as long as until it is replaced
 
 
@@ -64,6 +65,21 @@ class Seen(NamedTuple):
     def leases_of(self, incarnation: str) -> frozenset[str]:
         """What a process has."""
         return frozenset(lease.name for lease in self.leases.values() if lease.incarnation == incarnation)
+
+
+class Look(NamedTuple):
+    """A file that a host has made in a folder, for the others to look for."""
+
+    folder: str
+    file: str
+
+
+class Sight(NamedTuple):
+    """Whether a host has seen such a file within so many seconds (`WITHIN`); None where it hasn't answered."""
+
+    host: str
+    look: Look
+    is_seen: bool | None
 
 
 class Me(NamedTuple):

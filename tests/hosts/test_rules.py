@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
 from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -13,6 +15,7 @@ from support.drops import drop
 from support.postgres import programs
 
 from filedrop.daemon.hosting import Watch
+from filedrop.daemon.looking import Looking
 from filedrop.errors import JournalError
 from filedrop.journal import Journal
 from filedrop.model.hosts import CHORES, Host
@@ -136,3 +139,49 @@ def test_a_count_is_watched_by_ones_own_clock() -> None:
     assert watch.stood_still(host(2)) == 5
     watch.forget()
     assert watch.stood_still(host(2)) == 0
+
+
+CHECKED = """
+accounts: {{main: {{base_url: "http://127.0.0.1:9", username: acme, password: secret}}}}
+companies: {{acme: {{participants: ["0192:987654325"]}}}}
+host: a
+root: {base}/root
+state: {base}/state
+journal: {database}
+"""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0.0, "host b doesn't see a file"), pytest.param(5.0, "host b sees a file", marks=pytest.mark.slow)],
+)
+def test_check_of_the_share_by_another_host(
+    two: tuple[Postgres, Hosts, Hosts], database: str, tmp_path: Path, seconds: float, expected: str
+) -> None:
+    """`check` makes a file, and reports whether each other host sees it in time. It leaves no file behind."""
+    root, config = tmp_path / "root", tmp_path / "config.yaml"
+    for folder in (root, tmp_path / "state"):
+        folder.mkdir()
+    config.write_text(CHECKED.format(base=tmp_path, database=database))
+    b, has_ended = two[2], threading.Event()
+
+    def live() -> None:
+        looking = Looking("b", seconds)
+        while not has_ended.wait(0.02):
+            b.beat()
+            for look in b.looks():
+                looking.begin(look, {root})
+            for sight in looking.ended():
+                b.answer(sight)
+
+    host = threading.Thread(target=live)
+    host.start()
+    try:
+        lines = run_here("--config", str(config), "check", "--json").stdout.splitlines()
+    finally:
+        has_ended.set()
+        host.join()
+    (found,) = (found for line in lines if "host b" in (found := json.loads(line))["says"])
+    assert expected in found["says"]
+    assert (found["about"], found["result"]) == (str(root), "failed" if seconds == 0 else "ok")
+    assert not list(root.iterdir())
