@@ -38,6 +38,10 @@ class Known:
     what: str = ""
     changed: float | None = None
 
+    def has_ended(self, now: float) -> bool:
+        """Whether it has been gone for long enough to be over."""
+        return self.gone is not None and now - self.gone >= A_MOMENT
+
 
 class News(NamedTuple):
     """A matter that is to be told: for the first time, or since it grew after it was `told` like this."""
@@ -69,31 +73,30 @@ def bundle(
     known = {key: _seen(before.get(key), matter, now) for key, matter in present.items()}
     due = {key: matter for key, matter in present.items() if _is_due(known[key], matter, now=now, quiet=quiet)}
     news = tuple(News(matter, known[key] if known[key].told is not None else None) for key, matter in due.items())
-    kept = {key: one for key, one in before.items() if key in unseen}
-    over = {
-        key: _gone(one, now)
-        for key, one in before.items()
-        if one.told is not None and key not in present and key not in unseen
-    }
+    kept = {key: known for key, known in before.items() if key in unseen}
+    over = _over(before, present, unseen, now)
     known |= kept | over
     still = tuple(matter for key, matter in present.items() if known[key].told is not None and key not in due)
-    ended = {key: one.title for key, one in over.items() if now - (one.gone or now) >= A_MOMENT}
-    is_all_over = bool(ended) and ended.keys() == over.keys() and not present and not kept
-    if not news and not is_all_over:
+    ended = {key: known.title for key, known in over.items() if known.has_ended(now)}
+    left = {key: remembered for key, remembered in known.items() if key not in ended}
+    if not news and (left or not ended):
         return None, known
-    told = {
-        key: replace(
-            known[key],
-            told=now,
-            number=matter["number"],
-            newest=matter["newest"],
-            what=matter["what"],
-            changed=None,
-        )
-        for key, matter in due.items()
-    }
-    left = {key: one for key, one in known.items() if key not in ended}
+    told = {key: _told(known[key], matter, now) for key, matter in due.items()}
     return Notice(news, still, tuple(ended.values())), left | told
+
+
+def _over(before: Mapping[Key, Known], present: Container[Key], unseen: Container[Key], now: float) -> dict[Key, Known]:
+    """What was told and is no longer there."""
+    return {
+        key: _gone(known, now)
+        for key, known in before.items()
+        if known.told is not None and key not in present and key not in unseen
+    }
+
+
+def _told(known: Known, matter: Matter, now: float) -> Known:
+    number, newest, what = matter["number"], matter["newest"], matter["what"]
+    return replace(known, told=now, number=number, newest=newest, what=what, changed=None)
 
 
 def _seen(known: Known | None, matter: Matter, now: float) -> Known:
@@ -102,11 +105,10 @@ def _seen(known: Known | None, matter: Matter, now: float) -> Known:
     # Moments in the future: the clock was set back.
     told = None if known.told is None else min(known.told, now)
     is_another = known.what not in ("", matter["what"])
-    is_back = known.gone is not None and now - known.gone >= A_MOMENT
     return replace(
         known,
         title=heading(matter),
-        since=now if is_back else min(known.since, now),
+        since=now if known.has_ended(now) else min(known.since, now),
         gone=None,
         told=told,
         number=min(known.number, matter["number"]),

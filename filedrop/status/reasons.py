@@ -9,6 +9,7 @@ from collections import Counter
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
+from filedrop.model.document import Need
 from filedrop.model.question import question
 from filedrop.model.report import LISTED
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filedrop.config import Company, Config
-    from filedrop.journal import Journal, MessageRow
+    from filedrop.journal import Journal, MessageRow, Newest
     from filedrop.model.document import Document
     from filedrop.status.folders import FolderSnapshot
     from filedrop.status.kinds import Kind
@@ -44,6 +45,7 @@ LATELY: dict[Kind, tuple[str, str]] = {
     "unanswered": ("sent that the receiver hasn't answered", "ask each receiver what became of the document"),
 }
 """What the journal knows of the last days or months: what it is, and what to do."""
+_ORDER = {str(count): place for place, count in enumerate(COUNTS)}
 
 
 class Left(NamedTuple):
@@ -150,19 +152,42 @@ def _mended(number: int, company: Company, documents: Iterable[DocumentStatus]) 
     )
 
 
-def dropped(told: Mapping[Path, Left], outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
-    """The files that the daemon told that it has left where they were dropped, as far as they are still there."""
+def listed_documents(
+    journal: Journal | None,
+    left: Mapping[Path, Left],
+    outbound: Mapping[Path, FolderSnapshot],
+    newest: Mapping[str, Newest],
+    now: datetime,
+    *,
+    is_explained: bool,
+) -> list[DocumentStatus]:
+    """A company's documents that are listed, by their states: left where they were dropped, known, or failed.
+
+    `is_explained`: a sentence says why nothing is sent, and so why most of them wait.
+    """
+    documents = _dropped(left, outbound)
+    for kind, found in newest.items():
+        named = found.documents
+        if kind == "waiting" and is_explained:
+            named = [document for document in named if document.needs is Need.VERDICT]
+        if journal:
+            documents += _known(journal, named, kind, now)
+    return sorted([*documents, *_failed(outbound)], key=lambda document: _ORDER[document["state"]])
+
+
+def _dropped(waiting: Mapping[Path, Left], outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
+    """The files that the daemon has left where they were dropped, as far as they are still there."""
     return [
         DocumentStatus(
             state="waiting", file=path.name, path=str(path), why=left.why, code="", id=None, msg_no=None,
             since=left.since,
         )
-        for path, left in told.items()
+        for path, left in waiting.items()
         if path.parent in outbound and path in outbound[path.parent].there
     ][:LISTED]  # fmt: skip
 
 
-def failed(outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
+def _failed(outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
     """What lies in `failed/`."""
     lying = [(file, path / "failed" / file.name) for path, snapshot in outbound.items() for file in snapshot.failed]
     return [
@@ -180,7 +205,7 @@ def failed(outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
     ]
 
 
-def known(journal: Journal, documents: Iterable[Document], kind: str, now: datetime) -> list[DocumentStatus]:
+def _known(journal: Journal, documents: Iterable[Document], kind: str, now: datetime) -> list[DocumentStatus]:
     """Documents that the journal knows, of one of its kinds (`Journal.newest`)."""
     return [
         DocumentStatus(

@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import suppress
 from heapq import nlargest, nsmallest
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.files import Directory
@@ -19,11 +20,11 @@ from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from filedrop.config import Config
     from filedrop.journal import Journal
     from filedrop.model.report import FolderReport
+    from filedrop.status.folders import FolderSnapshot
 
 PATIENCE = 1.0  # seconds for all folders to answer that nobody serves
 EVERY = 60.0  # seconds between two looks at such folders
@@ -35,6 +36,11 @@ class CompanyStrays(NamedTuple):
 
     number: int
     listed: tuple[StrayStatus, ...]
+
+    def still_in(self, snapshots: Iterable[FolderSnapshot]) -> list[StrayStatus]:
+        """Those that are listed and still there."""
+        files = frozenset[Path]().union(*(snapshot.there for snapshot in snapshots))
+        return [stray for stray in self.listed if Path(stray["path"]) in files]
 
 
 class RemovedFolder(NamedTuple):

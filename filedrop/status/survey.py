@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.config.shown import shown
 from filedrop.errors import JournalError
-from filedrop.model.document import Need, State
+from filedrop.model.document import State
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.report import LISTED
 from filedrop.process.guard import Guard
@@ -34,7 +34,7 @@ from filedrop.status.model import (
     Matter,
     Status,
 )
-from filedrop.status.reasons import Left, dropped, failed, fetched, in_sending, known, reasons, stuck_messages
+from filedrop.status.reasons import Left, fetched, in_sending, listed_documents, reasons, stuck_messages
 from filedrop.status.rejections import rejected_since
 from filedrop.status.repeated import Repeated, repeated_since
 from filedrop.status.silence import silences
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from filedrop.status.strays import RemovedFolder
 
 LATELY = timedelta(days=7)  # for which a rejection is shown: nobody tells us when it was dealt with. Or a duplicate
-_ORDER = {str(count): place for place, count in enumerate(COUNTS)}
 _REACHABLE = {"ok": True, "refused": True, "away": False, "wrong address": False}
 
 
@@ -306,12 +305,9 @@ class Survey:
         lies = sum((snapshot.counts for snapshot in outbound.values()), Counter[str]())
         claimed = min(under_way[State.WAITING], lies["sending"])
         many = Counter({kind: found.total for kind, found in newest.items()})
-        held_by = "; ".join(
-            f"the file {there.held_by} is in {path}" for path, there in outbound.items() if there.held_by
-        )
-        why = f"{held_by}; filedrop sends nothing from there until you delete it" if held_by else why_account
+        held = _why_held(outbound)
         refused = "; ".join(f"{path}: {snapshot.refused}" for path, snapshot in outbound.items() if snapshot.refused)
-        why = why or (refused if running else "")
+        why = held or why_account or (refused if running else "")
         counts = Counts(
             waiting=lies["outbound"] + claimed,
             sending=max(0, lies["sending"] - claimed - many["doubt"]),
@@ -323,19 +319,10 @@ class Survey:
             stuck=len(stuck),
         )
         on_the_wire = min(under_way[State.SENDING], counts["sending"])
-        documents = dropped(told.waiting, outbound)
-        for kind, found in newest.items():
-            if journal:
-                named = found.documents
-                if kind == "waiting" and why:  # which says it of the others
-                    named = [document for document in named if document.needs is Need.VERDICT]
-                documents += known(journal, named, kind, now)
-        documents += failed(outbound)
-        documents.sort(key=lambda document: _ORDER[document["state"]])
+        documents = listed_documents(journal, told.waiting, outbound, newest, now, is_explained=bool(why))
         messages = stuck_messages(stuck)
         reported = told.strays.get(company.name, CompanyStrays(0, ()))
-        files = frozenset[Path]().union(*(snapshot.there for snapshot in outbound.values()))
-        strays = [stray for stray in reported.listed if Path(stray["path"]) in files]
+        strays = reported.still_in(outbound.values())
         listed = Counter(document["state"] for document in documents)
         listed.update(stuck=len(messages), strays=len(strays))
         there = {str(count): counts[count] for count in COUNTS}
@@ -343,7 +330,7 @@ class Survey:
         there["strays"] = reported.number - (len(reported.listed) - len(strays))
         return CompanyStatus(
             **counts,
-            held=bool(held_by),
+            held=bool(held),
             why=why,
             reasons=reasons(
                 counts,
@@ -383,6 +370,12 @@ class Survey:
 def _troubles(told: DaemonPart, in_folders: str) -> dict[str, str]:
     others = {about: why for about, why in told.troubles.items() if about != "folders"}  # that may be an older one
     return others | ({"folders": in_folders} if in_folders else {})
+
+
+def _why_held(outbound: Mapping[Path, FolderSnapshot]) -> str:
+    """Which files hold these folders, and what to do; "" where none does."""
+    files = "; ".join(f"the file {there.held_by} is in {path}" for path, there in outbound.items() if there.held_by)
+    return f"{files}; filedrop sends nothing from there until you delete it" if files else ""
 
 
 def _not_known(company: Company) -> CompanyStatus:
