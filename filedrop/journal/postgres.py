@@ -24,14 +24,14 @@ from psycopg import pq
 
 from filedrop import __version__
 from filedrop.errors import DamagedJournal, FiledropError, JournalError, OtherDatabase
-from filedrop.journal import postgres_looks, statements
+from filedrop.journal import postgres_hosts, postgres_looks, statements
 from filedrop.journal.engine import LINEAGE, Engine, NoJournal, UnclearCommit, refuse_moved
 from filedrop.journal.postgres_doubts import doubts
-from filedrop.journal.postgres_hosts import Hosts, drain, hosts_of, resume
+from filedrop.journal.postgres_hosts import Hosts
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA, in_postgres
 from filedrop.journal.postgres_session import Address, Statements, end_sessions, lineage_of, storable
 from filedrop.journal.schema import SCHEMA_VERSION
-from filedrop.model.hosts import Look, Me
+from filedrop.model.hosts import Me
 from filedrop.pauses import SESSION
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from filedrop.journal.engine import Connection
     from filedrop.journal.postgres_session import Session
-    from filedrop.model.hosts import Seen, Sight
+    from filedrop.model.hosts import Sight
 
 _READERS = 4  # sessions for threads that read; with the writer's they are all
 _PATIENCE = 10.0  # seconds
@@ -110,25 +110,13 @@ class Postgres(Engine):
         me = Me(name, self.incarnation, takeover, state, boot, __version__, settings="{}")
         return Hosts(self.address, me, patience=min(self._patience, takeover / 5))
 
-    def who_serves(self) -> tuple[Seen, dict[str, str]]:
-        """The hosts and what they serve; and by their names, what they have reported. Raises JournalError."""
-        return hosts_of(self)
-
-    def drain(self, host: str, *leases: str) -> bool:
-        """Have a host give up these leases, or all and take none. Returns whether it could be told."""
-        return drain(self, host, *leases)
-
-    def resume(self, host: str) -> bool:
-        """Have a host take again what is free. Returns whether there is one of this name."""
-        return resume(self, host)
+    who_serves, drain, resume = postgres_hosts.hosts_of, postgres_hosts.drain, postgres_hosts.resume
 
     def look(self, files: Mapping[str, str], host: str) -> Iterator[Sight]:
         """What each other host sees of files that `host` has made; `files`: their names by their folders."""
-        seen, _ = self.who_serves()
-        others = [other for other in seen.hosts.values() if other.name != host and not other.silence()]
-        if others and files:
-            with self._translated(), closing(self._connect()) as session:
-                yield from postgres_looks.ask(session, others, [Look(*file) for file in files.items()])
+        others = [other for other in self.who_serves()[0].hosts.values() if other.name != host and not other.silence()]
+        with self._translated(), closing(self._connect()) as session:
+            yield from postgres_looks.ask(session, others, files)
 
     def check_integrity(self) -> None:
         """Whether it can be read: damage is the server's to find (`pg_amcheck`), and comes as an error."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from filedrop.model.hosts import WITHIN, Look, Sight
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from filedrop.journal.postgres_session import Session
     from filedrop.model.hosts import Host
@@ -29,12 +29,18 @@ def answer(session: Session, sight: Sight) -> None:
     session.execute(_NOTIFY, (_ANSWER, json.dumps(sight)))
 
 
-def ask(session: Session, hosts: Iterable[Host], looks: Iterable[Look]) -> Iterator[Sight]:
-    """What each of these hosts sees, as soon as it reports it; None where it doesn't. Raises psycopg.Error."""
+def ask(session: Session, hosts: Iterable[Host], files: Mapping[str, str]) -> Iterator[Sight]:
+    """What each of these hosts sees of files, as soon as it reports it. Raises psycopg.Error.
+
+    `files`: their names by their folders.
+    """
     takeovers = {host.name: host.takeover for host in hosts}
+    looks = [Look(*file) for file in files.items()]
     missing = [Sight(host, look, None) for look in looks for host in takeovers]
+    if not missing:
+        return
     session.execute(f"LISTEN {_ANSWER}")
-    for look in {sight.look for sight in missing}:
+    for look in looks:
         session.execute(_NOTIFY, (_ASK, json.dumps(look)))
     session.patience = WITHIN + _BEATS * max(takeovers.values())
     for notice in session.notifies(timeout=session.patience):
