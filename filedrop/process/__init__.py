@@ -7,6 +7,6 @@ pool     the threads that make requests
 folder_worker  the threads that touch folders, and which folders hang
 clock    the clocks
 lock     one daemon for each state folder
-logs     the form of log lines
+logs     the form of log lines (without_rich: the import of structlog)
 systemd  messages to the service manager; journald: log lines with fields for systemd's journal
 """

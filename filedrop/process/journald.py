@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import structlog
+from filedrop.process.without_rich import structlog
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

@@ -13,11 +13,10 @@ from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING
 
-import structlog
-
 from filedrop.errors import FiledropError
 from filedrop.files.rights import explain
 from filedrop.process.journald import with_fields
+from filedrop.process.without_rich import structlog
 from filedrop.text import printable
 
 if TYPE_CHECKING:

@@ -44,6 +44,31 @@ print("loaded:", *[name for name in {HEAVY!r} if name in sys.modules])
     assert all(name in done.stdout for name in COMMANDS)
 
 
+UNUSED = ("rich", "pygments", "attr", "lxml", "smtplib", "apprise", "flask", "psycopg", "jinja2")
+"""Libraries that a daemon needs only for a feature that is on, for its first document, or for its first page."""
+
+
+def test_a_start_loads_only_what_it_needs(world: World) -> None:
+    """A daemon without alerts and without work is ready before any of the libraries is loaded that it may not need."""
+    script = f"""
+import sys, threading
+from pathlib import Path
+from filedrop import config
+from filedrop.cli import run, serving
+from filedrop.process.control import Control
+from filedrop.status.status_file import StatusFile
+StatusFile.report = lambda *_: None  # a page is written by another thread, at about the same moment
+control, loaded = Control(), []
+def is_up():
+    loaded[:] = [name for name in {UNUSED!r} if name in sys.modules]
+    control.stopped.set()
+serving.serve(config.load(Path({str(world.config_file())!r})), control, reread=lambda: None, is_up=is_up)
+print("loaded:", *loaded)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "loaded:\n"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command: str) -> None:
     """`filedrop COMMAND --help` says what the command does and which options it has."""
