@@ -23,6 +23,7 @@ Each message is a sentence for the person who must act: what, where, what to do.
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from filedrop.texts import joined
@@ -71,8 +72,22 @@ class NoVerdict(FiledropError):
     """The validator is missing, was broken off, or failed, so whether the document is valid is unknown."""
 
 
+class Cause(Enum):
+    """Why a folder is unavailable, for code; the sentence is for people."""
+
+    NEW = auto()  # filedrop creates it when it runs
+    MISSING = auto()  # it was there before: its share may be unmounted
+    OUTSIDE = auto()  # what is wrong is with the root that it is in, or with the system
+    HUNG = auto()
+    OTHER = auto()
+
+
 class FolderUnavailable(FiledropError):
     """The folder is missing, is another filedrop's, can't be used, or doesn't answer."""
+
+    def __init__(self, why: str, cause: Cause = Cause.OTHER) -> None:
+        super().__init__(why)
+        self.cause = cause
 
 
 class JournalError(FiledropError):

@@ -14,7 +14,7 @@ from functools import partial
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.errors import FolderUnavailable, JournalError
+from filedrop.errors import Cause, FolderUnavailable, JournalError
 from filedrop.files import patience
 from filedrop.files.disk import free_space, shortage
 from filedrop.files.rights import explain
@@ -70,13 +70,14 @@ class FolderSnapshot:
 
     `counts`: documents by the name of their place, without strays that were asked for. `failed` are at most `LISTED`,
     the newest first; `there` are those of the asked-for files that lie in it. `trouble` is the sentence that says why
-    the folder is unavailable, "" while it isn't; `warning` one that says what else is wrong with it, `refused` one that
-    says why files can't be moved or written there. `disk` is the number of its file system, `free` are the bytes free
-    there; None where they aren't known. `oldest` says, in seconds since 1970, since when the oldest of `failed` and, if
-    that was asked for, of `inbound` has lain there.
+    the folder is unavailable, "" while it isn't, and `cause` the same for code; `warning` one that says what else is
+    wrong with it, `refused` one that says why files can't be moved or written there. `disk` is the number of its file
+    system, `free` are the bytes free there; None where they aren't known. `oldest` says, in seconds since 1970, since
+    when the oldest of `failed` and, if that was asked for, of `inbound` has lain there.
     """
 
     trouble: str = ""
+    cause: Cause | None = None
     warning: str = ""
     refused: str = ""
     counts: Counter[str] = field(default_factory=Counter)
@@ -122,7 +123,7 @@ class FolderSurvey:
                     thread.start()
                 except RuntimeError:  # the next look tries again
                     self._seen[folder.path] = FolderSnapshot(
-                        trouble="it can't be checked now: the system has no free thread"
+                        "it can't be checked now: the system has no free thread", Cause.OTHER
                     )
                     continue
                 self._looks[folder.path] = thread, time.monotonic()
@@ -140,7 +141,7 @@ class FolderSurvey:
         """What was seen in a folder, unless it never answered, or doesn't for too long."""
         seen = self._seen.get(path)
         is_hung = self._is_asked(path) and time.monotonic() - self._looks[path][1] > patience.LONGEST
-        return FolderSnapshot(trouble=HUNG) if seen is None or is_hung else seen
+        return FolderSnapshot(HUNG, Cause.HUNG) if seen is None or is_hung else seen
 
     def _look(self, folder: OutboundFolder | InboundFolder, names: Mapping[Path, Collection[str]]) -> None:
         try:
@@ -152,9 +153,10 @@ class FolderSurvey:
                 snapshot.warning = snapshot.warning or _too_full(snapshot.free, self._min_free)
             self._seen[folder.path] = snapshot
         except FolderUnavailable as error:
-            self._seen[folder.path] = FolderSnapshot(trouble=str(error))
+            self._seen[folder.path] = FolderSnapshot(str(error), error.cause)
         except OSError as error:
-            self._seen[folder.path] = FolderSnapshot(trouble=f"it can't be looked into: {explain(error, folder.path)}")
+            why = f"it can't be looked into: {explain(error, folder.path)}"
+            self._seen[folder.path] = FolderSnapshot(why, Cause.OUTSIDE)
 
     def _snapshot(
         self, folder: OutboundFolder | InboundFolder, journal: Journal | None, names: Mapping[Path, Collection[str]]

@@ -8,13 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from filedrop.errors import Cause
 from filedrop.model.question import commands, question
 from filedrop.model.report import LISTED
-from filedrop.status.folders import HUNG
 from filedrop.status.kinds import KINDS, Kind
 from filedrop.status.model import Item, Matter, folders_of, in_message
 from filedrop.status.reasons import LATELY, asked_again, stuck, stuck_messages
-from filedrop.storage.folder import NOT_YET, is_gone
 from filedrop.storage.names import A_PDF, PDF_WITH_INVOICE
 from filedrop.storage.sidecar import DUPLICATE, retry
 from filedrop.text import command
@@ -22,7 +21,7 @@ from filedrop.texts.languages import ENGLISH, Translatable, counted, marked, tra
 from filedrop.times import as_duration, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from filedrop.config import Company, Config
@@ -96,27 +95,31 @@ def find(
     *,
     for_nobody: Mapping[str, Sequence[MessageRow]],
     removed: Sequence[RemovedFolder],
+    causes: Mapping[str, Cause],
     start: str,
 ) -> list[Matter]:
     """What needs attention now. `of_companies`: what `of_company` has found, by company.
 
     `lately`: what was rejected, repeated or not answered, each with its company, "" for none of the configuration's.
     `for_nobody`: by account, what is stuck of the messages for none of the companies. `removed`: folders with files
-    that have no company any more. `start`: the command that starts filedrop, where it isn't running.
+    that have no company any more. `causes`: why folders are unavailable, by their paths. `start`: the command that
+    starts filedrop, where it isn't running.
     """
     found = [*_stopped(status, start), *_accounts(status, now)]
-    away = _away(status, config)
+    away = _away(status, causes, config)
+    is_stopped = status["running"] is False
+    waits_for_start = {path for path, cause in causes.items() if is_stopped and cause is Cause.NEW}
     found += away
     if status["journal"]:
         found.append(_matter("journal", title=f"the journal can't be used: {status['journal']}"))
     for name, company in status["companies"].items():
-        found += _folders(_beside(away, company["folders"]), name, config, running=status["running"])
+        found += _folders(_beside(away, company["folders"]), name, waits_for_start, config)
         found += of_companies[name]
     for name, (kind, (what, advice)) in product((*status["companies"], ""), LATELY.items()):
         own = [item for owner, item in lately[kind] if owner == name]
         found += _several(kind, name, len(own), what, advice=advice, items=own[:LISTED])
     unassigned = [status["unassigned"]] if status["unassigned"] else []
-    found += _folders(_beside(away, unassigned), "", config, running=status["running"])
+    found += _folders(_beside(away, unassigned), "", waits_for_start, config)
     for account, rows in for_nobody.items():
         found += _stuck_for_nobody(rows, account, config)
     found += [matter for folder in removed for matter in _removed_folder(folder)]
@@ -226,17 +229,18 @@ def _accounts(status: Status, now: datetime) -> Iterator[Matter]:
         yield _matter("account", about=name, what=what, title=f"account {name}: {says}", advice=advice)
 
 
-def _away(status: Status, config: Config) -> list[Matter]:
+def _away(status: Status, causes: Mapping[str, Cause], config: Config) -> list[Matter]:
     """The root, where all folders in it are unavailable for the same reason: its share is not mounted, say."""
     every = [folder for _, folder in folders_of(status)]
     ours = [folder for folder in every if Path(folder["path"]).is_relative_to(config.root)]
-    reasons = {folder["why"] for folder in ours if not folder["available"]}
-    if len(ours) < SEVERAL or any(folder["available"] for folder in ours) or NOT_YET in reasons:
+    found = {causes.get(folder["path"]) for folder in ours}
+    if len(ours) < SEVERAL or any(folder["available"] for folder in ours) or Cause.NEW in found:
         return []
+    reasons = {folder["why"] for folder in ours}
     why, advice = "", "filedrop continues by itself when it is back"
-    if len(reasons) == 1 and all(why == HUNG or str(config.root) in why for why in reasons):
+    if len(reasons) == 1 and found <= {Cause.HUNG, Cause.OUTSIDE}:
         (why,) = reasons
-    elif all(map(is_gone, reasons)):
+    elif found == {Cause.MISSING}:
         why = "check that it is mounted"
         advice += "; where a folder was deleted, filedrop check says what to do"
     title = f"{config.root}: unavailable, with all {len(ours)} folders in it: {why}"
@@ -251,12 +255,11 @@ def _beside(away: Sequence[Matter], folders: Sequence[FolderStatus]) -> list[Fol
 
 
 def _folders(
-    folders: Sequence[FolderStatus], company: str, config: Config, *, running: bool | None
+    folders: Sequence[FolderStatus], company: str, ignored: Container[str], config: Config
 ) -> Iterator[Matter]:
+    """What is wrong with folders, but for those at the `ignored` paths."""
     for folder in folders:
-        if running is False and folder["why"] == NOT_YET:  # needs no person but the one who starts filedrop
-            continue
-        if why := folder["why"] or folder["warning"]:
+        if (why := folder["why"] or folder["warning"]) and folder["path"] not in ignored:
             away = "" if folder["available"] else "unavailable: "
             what, title = _what_is_wrong(folder, config), f"{folder['path']}: {away}{why}"
             yield _matter("folder", company, folder["path"], what=what, title=title)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filedrop.errors import JournalError
+from filedrop.errors import Cause, JournalError
 from filedrop.files import Directory, Entry, clear_drafts, replace_whole
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
@@ -25,19 +25,19 @@ from filedrop.model.message import UNASSIGNED
 from filedrop.process.guard import Guard
 from filedrop.status import lately
 from filedrop.status.company import of_company
-from filedrop.status.folders import HUNG
 from filedrop.storage.marker import read_marker
 from filedrop.storage.names import page_name
 from filedrop.texts.languages import ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container
+    from collections.abc import Container, Mapping, Sequence
     from datetime import datetime
 
     import structlog
 
     from filedrop.config import Config
     from filedrop.journal import Journal
+    from filedrop.status.folders import FolderSnapshot
     from filedrop.status.matters import Key
     from filedrop.status.model import Status
 
@@ -71,14 +71,18 @@ class Pages:
         """Load what is needed once, so that it doesn't count as a page's time."""
         from filedrop.status import page  # noqa: F401, PLC0415 - Jinja takes a tenth of a second and 4 MB
 
-    def write(self, status: Status, now: datetime, there: Collection[Path], reported: Container[Key]) -> None:
+    def write(
+        self, status: Status, now: datetime, snapshots: Mapping[Path, FolderSnapshot], reported: Container[Key]
+    ) -> None:
         """Write those pages that are due; the root is known to be ours.
 
-        `there`: those of the `readable` pages that lie in their folders. `reported`: what alerts have reported.
+        `snapshots`: of the status' folders, with those of the `readable` pages that are there. `reported`: what alerts
+        have reported.
         """
         from filedrop.status import page  # noqa: PLC0415 - likewise
 
         self._guard.begin()
+        there = frozenset[Path]().union(*(snapshot.there for snapshot in snapshots.values()))
         found = self._lately(now)
         readable = {document: path for document, path in self.readable(now).items() if path in there}
         for name, file in self._files.items():
@@ -97,7 +101,8 @@ class Pages:
                     ),
                     None,
                 )  # fmt: skip
-                file.write(said or status, content or page.without_content(name, now, language))
+                responding = responding_folders(said or status, snapshots)
+                file.write(content or page.without_content(name, now, language), responding)
 
     def troubles(self) -> dict[str, str]:
         """What can't be shown, and pages that couldn't be written for too long: sentences by what they are about."""
@@ -165,13 +170,13 @@ class _PageFile:
             self._said, self._next = said, time.monotonic() + (PAGE_ANYWAY if self._name else ANYWAY)
         return is_due
 
-    def write(self, status: Status, content: bytes) -> None:
-        """Write it. Where that fails, the log has it."""
+    def write(self, content: bytes, folders: Sequence[Path]) -> None:
+        """Write it. Where that fails, the log has it. `folders` are the company's, as for `is_at_home`."""
 
         def work() -> None:
             self._is_busy = True
             try:
-                self._write(status, content)
+                self._write(content, folders)
             finally:
                 self._is_busy = False
 
@@ -194,10 +199,10 @@ class _PageFile:
         why = f"{self.path} couldn't be written for {minutes:.0f} minutes, so it shows an older status: {self._trouble}"
         return {str(self.path): why} if self._trouble and minutes * 60 >= LATE else {}
 
-    def _write(self, status: Status, content: bytes) -> None:
+    def _write(self, content: bytes, folders: Sequence[Path]) -> None:
         folder = Directory.open(self._root)
         folder = folder.folder(self._name) if self._name else folder
-        if self._name and not is_at_home(folder / NAME, status, self._journal):
+        if self._name and not is_at_home(folder / NAME, folders, self._journal):
             return
         if not self.is_there:
             clear_drafts(folder)
@@ -205,19 +210,25 @@ class _PageFile:
         self.is_there = True
 
 
-def is_at_home(file: Entry, status: Status, journal: Journal) -> bool:
+def responding_folders(status: Status, snapshots: Mapping[Path, FolderSnapshot]) -> list[Path]:
+    """The folders of a status' companies, without those that hang."""
+    paths = [Path(folder["path"]) for company in status["companies"].values() for folder in company["folders"]]
+    hung = {path for path, snapshot in snapshots.items() if snapshot.cause is Cause.HUNG}
+    return [path for path in paths if path not in hung]
+
+
+def is_at_home(file: Entry, folders: Sequence[Path], journal: Journal) -> bool:
     """Whether this file is in a folder of ours.
 
-    No, where all folders of the status belong to another filedrop. Where we know folders and none has a marker, the
-    disk isn't mounted: no file is made, but one that is there already goes on telling how it stands. Raises OSError.
+    No, where all these folders, which responded, belong to another filedrop. Where we know folders and none has a
+    marker, the disk isn't mounted: no file is made, but one that is there already goes on telling how it stands. Raises
+    OSError.
     """
-    listed = [folder for company in status["companies"].values() for folder in company["folders"]]
-    paths = [Path(folder["path"]) for folder in listed if folder["why"] != HUNG]
-    markers = within(PATIENCE, lambda: list(map(read_marker, paths)))  # one may hang since it was looked into
+    markers = within(PATIENCE, lambda: list(map(read_marker, folders)))  # one may hang since it was looked into
     owners = {marker.journal for marker in markers if marker}
     if owners:
         return journal.id in owners
-    known = (path for path in paths if path.is_relative_to(file.directory.path) and journal.folders.at(path))
+    known = (path for path in folders if path.is_relative_to(file.directory.path) and journal.folders.at(path))
     return file.exists() or not any(known)
 
 

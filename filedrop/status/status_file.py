@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from filedrop.files import Directory, clear_drafts, replace_whole
@@ -25,13 +24,14 @@ from filedrop.process.systemd import notify
 from filedrop.status.daemon_file import DaemonFile, encoded
 from filedrop.status.matters import in_a_line
 from filedrop.status.model import VERSION, Status
-from filedrop.status.page_file import ANYWAY, Pages, is_at_home, without_trifles
+from filedrop.status.page_file import ANYWAY, Pages, is_at_home, responding_folders, without_trifles
 from filedrop.status.survey import Survey, part_of
 from filedrop.status.together import AmongHosts, together
 from filedrop.storage import checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
+    from pathlib import Path
 
     import structlog
 
@@ -176,9 +176,9 @@ class StatusFile:
     def _write_down(self, status: Status, now: datetime) -> None:
         """Write status.json and the pages, where they are due and the root is ours. Raises OSError."""
         root = Directory.open(self._root)
-        if is_at_home(root / NAME, status, self._journal):
+        if is_at_home(root / NAME, responding_folders(status, self._survey.snapshots), self._journal):
             self._write_status(root, status)
-            self._write_pages(status, now)
+            self._pages.write(status, now, self._survey.snapshots, self._reported())
 
     def _write_status(self, root: Directory, status: Status) -> None:
         news = without_trifles(status)
@@ -193,10 +193,6 @@ class StatusFile:
         else:
             self._trouble = ""
             self._written, self._written_next = news, time.monotonic() + ANYWAY
-
-    def _write_pages(self, status: Status, now: datetime) -> None:
-        there = frozenset[Path]().union(*(snapshot.there for snapshot in self._survey.snapshots.values()))
-        self._pages.write(status, now, there, self._reported())
 
     def _troubles_of_tables(self) -> Sequence[str]:
         """What is wrong with the mapping's tables; what is new of it is logged. They may hang, so it is asked here."""

@@ -284,6 +284,7 @@ class Survey:
             now,
             for_nobody=for_nobody,
             removed=removed,
+            causes={str(path): snapshot.cause for path, snapshot in self.snapshots.items() if snapshot.cause},
             start=start,
         )
         return status

@@ -13,7 +13,7 @@ import secrets
 import threading
 from typing import TYPE_CHECKING
 
-from filedrop.errors import FolderUnavailable
+from filedrop.errors import Cause, FolderUnavailable
 from filedrop.files import Directory, Tree, clear_drafts, is_missing, make_folder, may_use
 from filedrop.files.disk import shortage
 from filedrop.files.rights import explain
@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 
 TAKE_OVER = "filedrop check --take-over"
 ANOTHERS = f"another filedrop serves this folder; if that one is gone for good, run: {TAKE_OVER}"
-NOT_YET = "it doesn't exist yet; filedrop creates it when it runs"
-_GONE, _NOT_MARKED = "it is missing", f"its {MARKER} is missing"
-
-
-def is_gone(why: str) -> bool:
-    """Whether a folder is unavailable, for this reason, since it was there and isn't: its share may be away."""
-    return why.startswith((_GONE, _NOT_MARKED))
 
 
 class NotYetThere(FolderUnavailable):
@@ -187,20 +180,21 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             if self._is_known(journal):
                 raise FolderUnavailable(
-                    f"{_GONE}: check that it is mounted; if it was deleted, create it again and run: "
-                    f"{self._taking_over}"
+                    "it is missing: check that it is mounted; if it was deleted, create it again and run: "
+                    f"{self._taking_over}",
+                    Cause.MISSING,
                 ) from None
             if self.path.exists():
                 raise FolderUnavailable("it is not a folder; name another in the configuration") from None
             within = self._missing_folders()[0].parent
             if not may_use(within):
                 lacks = shortage(within) or explain(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), within)
-                raise FolderUnavailable(f"it can't be created: {lacks}") from None
-            raise NotYetThere(NOT_YET) from None
+                cause = Cause.OUTSIDE if within == self._below else Cause.OTHER
+                raise FolderUnavailable(f"it can't be created: {lacks}", cause) from None
+            raise NotYetThere("it doesn't exist yet; filedrop creates it when it runs", Cause.NEW) from None
         marker = read_marker(here)
         if marker is None:
-            if why := self._why_not_marked(here, journal):
-                raise FolderUnavailable(why)
+            self._check_unmarked(here, journal)
             return here, None, None
         seen_at = None
         if journal is not None:
@@ -217,15 +211,18 @@ class Folder:
     def _is_known(self, journal: Journal | None) -> bool:
         return journal is not None and journal.folders.at(self.path) is not None
 
-    def _why_not_marked(self, here: Directory, journal: Journal | None) -> str:
+    def _check_unmarked(self, here: Directory, journal: Journal | None) -> None:
+        """Raise FolderUnavailable where a folder without a marker of ours isn't a new one."""
         if not is_missing(here / MARKER):
-            return f"its {MARKER} can't be read as a marker; if the folder is filedrop's, run: {self._taking_over}"
-        if self._is_known(journal):
-            return (
-                f"{_NOT_MARKED}: it isn't mounted, or another disk is mounted there; if this is the right folder, "
-                f"run: {self._taking_over}"
+            raise FolderUnavailable(
+                f"its {MARKER} can't be read as a marker; if the folder is filedrop's, run: {self._taking_over}"
             )
-        return ""
+        if self._is_known(journal):
+            raise FolderUnavailable(
+                f"its {MARKER} is missing: it isn't mounted, or another disk is mounted there; if this is the right "
+                f"folder, run: {self._taking_over}",
+                Cause.MISSING,
+            )
 
     def _why_not_ours(self, marker: Marker, journal: Journal, seen_at: Path | None) -> str:
         if marker.journal != journal.id:
@@ -280,5 +277,6 @@ class Folder:
             missing.append(missing[-1].parent)
         if len(missing) > 1 and not (self._below.is_dir() and missing[-1].parent.is_relative_to(self._below)):
             away = self._below if self.path.is_relative_to(self._below) else missing[0].parent
-            raise FolderUnavailable(f"{away} isn't there; mount it or create it: filedrop doesn't create it")
+            cause = Cause.OUTSIDE if away == self._below else Cause.OTHER
+            raise FolderUnavailable(f"{away} isn't there; mount it or create it: filedrop doesn't create it", cause)
         return missing[::-1]

@@ -5,6 +5,7 @@ Each company of a `Scene` reads another language and is named by it, so one stat
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -290,6 +291,25 @@ def root_that_hangs(scene: Scene, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(folders, "PATIENCE", 0.05)
     patch.setattr(os, "open", hang)
     patch.setattr(scene, "end", until.set, raising=False)
+
+
+@situation
+def root_with_errors(scene: Scene, patch: pytest.MonkeyPatch) -> None:
+    """As a disk that breaks."""
+    opened = os.open
+
+    def fail(path: Any, *arguments: Any, **more: Any) -> int:
+        if str(path).startswith(str(scene.root)):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(path, *arguments, **more)
+
+    patch.setattr(os, "open", fail)
+
+
+@situation
+def folders_of_another(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
+    for marker in scene.root.rglob(".filedrop"):
+        marker.write_text(marker.read_text().replace(scene.journal.id, "0123456789abcdef"))
 
 
 @situation
