@@ -21,7 +21,7 @@ from filedrop.inbound.poller import InboxPoller
 from filedrop.model.document import participant_key
 from filedrop.model.report import AccountReport
 from filedrop.outbound.context import Context, Window, identification_of
-from filedrop.outbound.pipeline import NoEvents, OutboundPipeline
+from filedrop.outbound.pipeline import OutboundPipeline
 from filedrop.process.loop import Loop, attempt
 from filedrop.storage.folders import inbound_folder, outbound_folder
 
@@ -59,7 +59,7 @@ class Common:
     mapping: Rules
     named: Container[Path]
     unassigned: InboundDelivery | None
-    watcher: Watcher | None
+    watcher: Watcher
     workers: FolderWorkers
     recorder: Recorder
     validating: Validating | None
@@ -185,7 +185,7 @@ class Account:
             self.context.of_company(company),
             folder,
             identification_of(company, mapping),
-            events=self._watcher.watch_of(folder, company.watch) if self._watcher else NoEvents(),
+            events=self._watcher.watch_of(folder, company.watch),
             workers=self._workers,
         )
 

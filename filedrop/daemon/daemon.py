@@ -90,7 +90,7 @@ class Daemon:
         self._is_started = False
         self._log = log
         self._named = NamedFolders(config.folders)
-        self._watcher = Watcher(log) if watch else None
+        self._watcher = Watcher(log, is_closed=not watch)
         self.workers = FolderWorkers(attempt=survive, steady=clockwork.steady)
         self.recorder = Recorder(journal, attempt=survive)
         each = 1 if config.validation.rules else config.outbound.workers  # a process that applies rules takes 200 MB
@@ -227,8 +227,7 @@ class Daemon:
     def begin_stop(self) -> None:
         """Stop requesting; what is on the wire goes on."""
         self._stopped.set()
-        if self._watcher is not None:
-            self._watcher.close()
+        self._watcher.close()
         self.pages.close()
         self._make_pages.wake()
         for account in self.accounts:

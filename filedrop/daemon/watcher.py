@@ -52,13 +52,13 @@ def mode(path: Path, wanted: Watch) -> tuple[Watch, str]:
 
 
 class Watcher:
-    """Watches outbound folders. Thread-safe."""
+    """Watches outbound folders. Thread-safe. `is_closed`: it never watches any, so that scans alone find the files."""
 
-    def __init__(self, log: structlog.stdlib.BoundLogger) -> None:
+    def __init__(self, log: structlog.stdlib.BoundLogger, *, is_closed: bool = False) -> None:
         self._log = log
         self._observer: BaseObserver | None = None
         self._starting = threading.Lock()
-        self._is_closed = False
+        self._is_closed = is_closed
 
     def watch_of(self, folder: Folder, wanted: Watch) -> FolderWatch:
         """The watch of one folder, which has not begun."""
@@ -107,11 +107,13 @@ class FolderWatch:
         Returns why it can't be watched, so that scans alone find its files; "" where it is, or isn't to be.
         """
         path = self._folder.path
+        if self._watcher.is_closed:
+            return self._why_not
         if self._mode is None:
             self._mode, why = mode(path, self._wanted)
             self._log.info("folder.watched", how=self._mode, why=why)
-        if self._mode == "scan" or self._watcher.is_closed:
-            return self._why_not
+        if self._mode == "scan":
+            return ""
         try:
             inode = os.stat(literal(path)).st_ino  # noqa: PTH116 - a text for the system
         except OSError:

@@ -56,17 +56,6 @@ class EventSource(Protocol):
         """End."""
 
 
-class NoEvents:
-    """No file events: scans alone find the files."""
-
-    def begin(self, put: Callable[[Letter], None], *, was_away: bool) -> str:  # noqa: ARG002 - as EventSource has it
-        """Nothing is wrong."""
-        return ""
-
-    def end(self) -> None:
-        """Nothing has begun."""
-
-
 class OutboundPipeline:
     """The pipeline of one folder. `step` is for the worker in it, `close` for the end; the rest is thread-safe.
 
