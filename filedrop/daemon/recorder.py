@@ -1,5 +1,8 @@
 """The thread that writes answers into the journal: all that have piled up, in one commit.
 
+Where the access point answers quickly, senders and folders take turns: a batch is recorded and filed when its last
+answer is there. If both worked at the same time, they would pass Python to each other some 40 times a document.
+
 What can't be written is kept and tried again. Meanwhile nothing is handed over, since the journal is in trouble.
 """
 
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     Result = Unrecorded | MarkedRead
 
 AT_ONCE = 256  # answers in one commit: bounds how long others wait for it
+QUICK = 4  # answers in PAUSE seconds: while they come as quickly, they are written once the last one is there
+PAUSE = 0.01
+LONGEST = 0.05  # seconds that an answer waits for others at most
 
 
 class Recorder:
@@ -35,6 +41,7 @@ class Recorder:
         self._unwritten: list[Result] = []
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
         self._closing = threading.Event()
+        self._are_complete = threading.Event()
 
     def start(self) -> None:
         """Start the thread."""
@@ -47,6 +54,10 @@ class Recorder:
     def put(self, result: Result) -> None:
         """Queue an answer, to be recorded and then returned. Thread-safe."""
         self._queue.put(result)
+
+    def hurry(self) -> None:
+        """Wait for no further answers: no request is under way. Thread-safe."""
+        self._are_complete.set()
 
     def step(self) -> None:
         """Write what has piled up. Raises JournalError; what can't be written is kept."""
@@ -93,6 +104,13 @@ class Recorder:
         for mark in marks:
             mark.returned()
 
+    def _gather(self) -> None:
+        """Wait for the other answers of a batch, while they come quickly."""
+        wanted, until = QUICK, time.monotonic() + LONGEST
+        while not self._are_complete.wait(PAUSE) and self._queue.qsize() >= wanted and time.monotonic() < until:
+            wanted = self._queue.qsize() + QUICK
+        self._are_complete.clear()
+
     def _work(self) -> None:
         failures = 0
         while self._unwritten or not (self._closing.is_set() and self._queue.empty()):
@@ -100,6 +118,7 @@ class Recorder:
                 result = self._queue.get()
                 if result is not None:
                     self._unwritten.append(result)
+                    self._gather()
             if self._attempt("recorder", self.step):
                 failures = 0
             elif self._closing.is_set():

@@ -21,17 +21,26 @@ if TYPE_CHECKING:
 class Pool:
     """Up to `workers` threads, started when needed. `attempt` runs a task and survives its errors.
 
+    `on_idle` is called when all tasks have ended.
+
     Companies take turns: the next task is one of the company with the fewest running, and of these, of the one that has
     waited longest for its turn. At most `each` tasks of a company run at the same time.
     """
 
     def __init__(
-        self, workers: int, *, name: str, attempt: Callable[[str, Task], object], each: int | None = None
+        self,
+        workers: int,
+        *,
+        name: str,
+        attempt: Callable[[str, Task], object],
+        each: int | None = None,
+        on_idle: Task = lambda: None,
     ) -> None:
         self._workers = workers
         self._each = workers if each is None else each
         self._name = name
         self._attempt = attempt
+        self._on_idle = on_idle
         self._tasks: dict[str, deque[tuple[Task, Task]]] = {}  # by company; none is empty
         self._running: Counter[str] = Counter()
         self._turn = itertools.count(1)
@@ -87,20 +96,21 @@ class Pool:
                 self._threads.append(thread)
 
     def _work(self) -> None:
+        company = None
         while True:
             with self._change:
+                if company is not None:
+                    self._running[company] -= 1
                 while (company := self._next_company()) is None:
                     if self._is_closed:
                         return
                     self._idle += 1
+                    if self.is_idle():
+                        self._on_idle()
                     self._change.wait()
                     self._idle -= 1
                 task = self._begin(company)
-            try:
-                self._attempt(self._name, task)
-            finally:
-                with self._change:
-                    self._running[company] -= 1
+            self._attempt(self._name, task)
 
     def _next_company(self) -> str | None:
         """Whose turn it is; None where nobody has a task that may run now."""

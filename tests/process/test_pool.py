@@ -53,3 +53,26 @@ def test_no_company_keeps_all_threads_busy() -> None:
     hangs.set()
     pool.close(60)
     assert pool.has_ended()
+
+
+def test_on_idle() -> None:
+    """When the last of several tasks has ended, and not before, the pool says so."""
+    done, counted = list[int](), list[int]()
+    may_go_on, is_idle = threading.Event(), threading.Event()
+
+    def task(number: int) -> None:
+        may_go_on.wait()
+        done.append(number)
+
+    def on_idle() -> None:
+        counted.append(len(done))
+        is_idle.set()
+
+    pool = Pool(3, name="fetch", attempt=lambda _, task: task(), on_idle=on_idle)
+    for number in range(7):
+        pool.submit(partial(task, number), lambda: None)
+    assert not is_idle.is_set()
+    may_go_on.set()
+    assert is_idle.wait(60)
+    assert counted == [7]
+    pool.close(60)
