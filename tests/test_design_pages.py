@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from datetime import date
 from pathlib import Path
@@ -89,3 +90,47 @@ def test_figures_of_a_full_run() -> None:
     page = matrix.record(f"# Title\n\n{''.join(known)}\nText\n", reports, date(2026, 12, 1))
     rows = [row("test_a.py::test_bytes", "1,800", new), row("test_b.py::test_x", "3", new), *known[2:]]
     assert page == f"# Title\n\n{''.join(rows)}\nText\n"
+
+
+def test_names_of_the_tour() -> None:
+    """Each name of the tour is a module, or a class, function, method or constant in one."""
+    tour = (DESIGN / "tour.md").read_text("utf-8")
+    cited = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+|pauses)((?:\.\w+)*)`", tour))
+    assert len(cited) > 80
+    assert sorted(f"{module}{name}" for module, name in cited if not _is_there(f"{module}.py", name)) == []
+
+
+def test_threads_of_the_tour() -> None:
+    """Each thread in the picture of the tour is one that filedrop starts by this name."""
+    picture = (DESIGN / "tour.md").read_text("utf-8").partition("```text")[2].partition("```")[0]
+    drawn = set(re.findall(r"\b(\w+)-(?:1|ACCOUNT)", picture)) | {"recorder", "pages", "hosting", "alerts"}
+    started = "".join(text for path, text in SOURCES.items() if path.startswith("filedrop/"))
+    assert {name for name in drawn if not re.search(rf'f?"{name}[-"]', started)} == set()
+    assert {name for name in drawn if name not in picture} == set()
+
+
+def _is_there(path: str, name: str) -> bool:
+    """Whether the module has what this name of the tour means: "", ".function", ".Class.method"."""
+    file = PROJECT / "filedrop" / path
+    if not file.exists():
+        return False
+    body: list[ast.stmt] = ast.parse(file.read_text("utf-8")).body
+    for part in name.removesuffix(".py").split(".")[1:]:
+        named = [node for node in body if part in _names(node)]
+        if not named:
+            return False
+        body = getattr(named[0], "body", [])
+    return True
+
+
+def _names(node: ast.stmt) -> list[str]:
+    """What a statement defines."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+        case _:
+            return []
