@@ -3,6 +3,7 @@
 kinds         the kinds of what needs attention: their words, and how long an alert waits
 model         the form of it
 survey        everything together
+recorded      what the journal knows of it
 folders       what lies in each folder; it only looks
 reasons       why a count isn't 0, what is to be done, and the documents and messages that it is made of
 rejections    what receivers and French platforms have rejected

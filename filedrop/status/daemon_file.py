@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filedrop.files import Directory, clear_drafts, replace_whole
+from filedrop.status.model import CompanyStrays
 from filedrop.status.page_file import ANYWAY
 from filedrop.status.reasons import Left
-from filedrop.status.strays import CompanyStrays
 from filedrop.status.survey import DaemonPart
 
 if TYPE_CHECKING:

@@ -28,8 +28,15 @@ if TYPE_CHECKING:
     from filedrop.journal import MessageRow
     from filedrop.model.document import Document
     from filedrop.status.kinds import Plural
-    from filedrop.status.model import CompanyStatus, DocumentStatus, FolderStatus, MessageStatus, Status, StrayStatus
-    from filedrop.status.strays import RemovedFolder
+    from filedrop.status.model import (
+        CompanyStatus,
+        DocumentStatus,
+        FolderStatus,
+        MessageStatus,
+        RemovedFolder,
+        Status,
+        StrayStatus,
+    )
 
 AWAY = "away"  # what is wrong with a root, or an access point
 SEVERAL = 2  # folders that are away at once, for which their root speaks
@@ -116,7 +123,7 @@ def find(
         found += _folders(_beside(away, company["folders"]), name, waits_for_start, config)
         found += of_companies[name]
     for name, (kind, (what, advice)) in product((*status["companies"], ""), LATELY.items()):
-        own = [item for owner, item in lately[kind] if owner == name]
+        own = [item for owner, item in lately.get(kind, ()) if owner == name]
         found += _several(kind, name, len(own), what, advice=advice, items=own[:LISTED])
     unassigned = [status["unassigned"]] if status["unassigned"] else []
     found += _folders(_beside(away, unassigned), "", waits_for_start, config)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, get_args
 
 from filedrop.texts.languages import Translatable, marked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from filedrop.status.folders import FolderSnapshot
     from filedrop.status.kinds import Kind
 
 VERSION = 1
@@ -186,6 +188,25 @@ class Status(TypedDict):
     configured: str
     keep_archive: str
     matters: list[Matter]
+
+
+class CompanyStrays(NamedTuple):
+    """How many strays a company has, and the newest of them."""
+
+    number: int
+    listed: tuple[StrayStatus, ...]
+
+    def still_in(self, snapshots: Iterable[FolderSnapshot]) -> list[StrayStatus]:
+        """Those that are listed and still there."""
+        files = frozenset[Path]().union(*(snapshot.there for snapshot in snapshots))
+        return [stray for stray in self.listed if Path(stray["path"]) in files]
+
+
+class RemovedFolder(NamedTuple):
+    """An `outbound/` that the configuration no longer names, and its files that wait or have failed."""
+
+    path: Path
+    files: CompanyStrays
 
 
 def in_message(msg_no: int | None) -> Translatable:

@@ -7,47 +7,27 @@ import threading
 import time
 from contextlib import suppress
 from heapq import nlargest, nsmallest
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from filedrop.files import Directory
 from filedrop.model.report import LISTED
 from filedrop.status.folders import why_failed
-from filedrop.status.model import StrayStatus
+from filedrop.status.model import CompanyStrays, RemovedFolder, StrayStatus
 from filedrop.storage.folders import OutboundFolder
 from filedrop.storage.marker import is_marked
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from filedrop.config import Config
     from filedrop.journal import Journal
     from filedrop.model.report import FolderReport
-    from filedrop.status.folders import FolderSnapshot
 
 PATIENCE = 1.0  # seconds for all folders to answer that nobody serves
 EVERY = 60.0  # seconds between two looks at such folders
 NOBODY_SENDS = "filedrop doesn't send it: its company is no longer in the configuration"
-
-
-class CompanyStrays(NamedTuple):
-    """How many strays a company has, and the newest of them."""
-
-    number: int
-    listed: tuple[StrayStatus, ...]
-
-    def still_in(self, snapshots: Iterable[FolderSnapshot]) -> list[StrayStatus]:
-        """Those that are listed and still there."""
-        files = frozenset[Path]().union(*(snapshot.there for snapshot in snapshots))
-        return [stray for stray in self.listed if Path(stray["path"]) in files]
-
-
-class RemovedFolder(NamedTuple):
-    """An `outbound/` that the configuration no longer names, and its files that wait or have failed."""
-
-    path: Path
-    files: CompanyStrays
 
 
 def strays_by_company(folders: Iterable[FolderReport]) -> dict[str, CompanyStrays]:

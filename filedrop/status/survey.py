@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,6 @@ from filedrop.config.shown import shown
 from filedrop.errors import JournalError
 from filedrop.model.document import State
 from filedrop.model.message import UNASSIGNED
-from filedrop.model.report import LISTED
 from filedrop.process.guard import Guard
 from filedrop.status import matters
 from filedrop.status.folders import FolderSurvey
@@ -28,19 +26,18 @@ from filedrop.status.model import (
     VERSION,
     AccountStatus,
     CompanyStatus,
+    CompanyStrays,
     Counts,
     FolderStatus,
     Item,
     Matter,
+    RemovedFolder,
     Status,
 )
 from filedrop.status.reasons import Left, fetched, in_sending, listed_documents, reasons, stuck_messages
-from filedrop.status.rejections import rejected_since
-from filedrop.status.repeated import Repeated, repeated_since
-from filedrop.status.silence import silences
+from filedrop.status.recorded import Recorded, recorded, repeated_lately
 from filedrop.status.starting import start_command
-from filedrop.status.strays import CompanyStrays, RemovedFolders, strays_by_company
-from filedrop.storage.former import left_behind, left_in_folders, served_folders
+from filedrop.status.strays import RemovedFolders, strays_by_company
 from filedrop.times import from_seconds, stated
 
 if TYPE_CHECKING:
@@ -50,13 +47,10 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Company, Config
-    from filedrop.journal import Journal, MessageRow, Newest
+    from filedrop.journal import Journal
     from filedrop.model.report import AccountReport, DaemonReport, FolderReport
     from filedrop.status.folders import FolderSnapshot
-    from filedrop.status.kinds import Kind
-    from filedrop.status.strays import RemovedFolder
 
-LATELY = timedelta(days=7)  # for which a rejection is shown: nobody tells us when it was dealt with. Or a duplicate
 _REACHABLE = {"ok": True, "refused": True, "away": False, "wrong address": False}
 
 
@@ -183,90 +177,67 @@ class Survey:
     ) -> Status:
         config, guard = self._config, self._guard
         guard.begin()
+        repeated = repeated_lately(journal, config, guard, now) if journal else []
         strays = (Path(stray["path"]) for found in told.strays.values() for stray in found.listed)
-        since = now - LATELY
-        repeated: list[Repeated] = []
-        if journal:
-            for company in config.companies.values():
-                what = f"what {company.name} received twice lately"
-                repeated += guard.make(what, partial(repeated_since, journal, company, since), [])
         twice = (path for document in repeated for path in document.paths())
-        self.snapshots = self._folders.look([*told.waiting, *strays, *twice, *asked_for])
-        for path, snapshot in self.snapshots.items():
-            snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
-            snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
-        what = "which documents wait, are in doubt, are overdue or have warnings"
-        newest = guard.make(what, partial(_newest, journal, now - config.outbound.overdue), _newest(None, now))
-        stuck: list[MessageRow] = []
-        for_nobody: dict[str, list[MessageRow]] = {}  # what is stuck that is for none of the companies, by account
-        accounts: dict[str, AccountStatus] = {}
-        left = left_behind(config, journal) if journal else {}
-        served = served_folders(config, journal) if journal else {}
-        for name, account in config.accounts.items():
-            accounts[name] = {**told.accounts.get(name, NO_REPORT)}
-            if running is False:
-                accounts[name]["next_attempt"] = None
-            if journal:
-                stuck_here = partial(journal.messages.in_states, account.identity, "stuck")
-                rows: list[MessageRow] = guard.make(f"which messages of {name} are stuck", stuck_here, [])
-                for_nobody[name] = [row for row in rows if row.folder == str(config.unassigned)]
-                stuck += [row for row in rows if row.folder != str(config.unassigned)]
-                accounts[name]["left_behind"] = left.get(name, [])
-                accounts[name]["surplus"] = [msg_no for msg_no, _ in journal.numbers.surplus(account.identity)][::-1]
+        self._look(told, [*told.waiting, *strays, *twice, *asked_for])
+        known = recorded(journal, config, guard, now) if journal else Recorded()
+        accounts = {name: _account(name, told, known, running=running) for name in config.accounts}
+        companies = {
+            company.name: guard.make(
+                f"the status of {company.name}",
+                partial(
+                    self._company,
+                    journal,
+                    company,
+                    known,
+                    told,
+                    why_account=accounts[company.account]["why"],
+                    running=running,
+                    now=now,
+                ),
+                _not_known(company),
+            )
+            for company in config.companies.values()
+        }
+        for name, account in accounts.items():
+            own = (company for company in config.companies.values() if company.account == name)
+            folders = [folder for company in own for folder in companies[company.name]["folders"]]
+            account["fetched"] = fetched(account, folders, running=running)
         status = Status(
             filedrop=VERSION,
             written=now.isoformat(timespec="seconds"),
             heard=told.heard,
             running=running,
             journal=told.journal,
-            companies={
-                company.name: guard.make(
-                    f"the status of {company.name}",
-                    partial(
-                        self._company,
-                        journal,
-                        company,
-                        newest={kind: found for (name, kind), found in newest.items() if name == company.name},
-                        stuck=[row for row in stuck if row.company == company.name],
-                        under_way=_under_way(journal, [served[path] for path in company.outbound if path in served]),
-                        told=told,
-                        why_account=accounts[company.account]["why"],
-                        running=running,
-                        now=now,
-                    ),
-                    _not_known(company),
-                )
-                for company in config.companies.values()
-            },
+            companies=companies,
             accounts=accounts,
             tables=list(told.tables),
-            troubles=_troubles(told, left_in_folders(served, journal) if journal else ""),
+            troubles=_troubles(told, known.left_in_folders),
             alerts=list(told.alerts),
             unassigned=self._folder(UNASSIGNED, config.unassigned, told) if config.unassigned else None,
             configured=told.configured,
             keep_archive=shown(config.keep)["archive"],
             matters=[],
         )
-        for name, standing in accounts.items():
-            own = [
-                status["companies"][company.name] for company in config.companies.values() if company.account == name
-            ]
-            standing["fetched"] = fetched(
-                standing, [folder for company in own for folder in company["folders"]], running=running
-            )
-        in_doubt = any(company["doubt"] for company in status["companies"].values())
-        doubts = journal.documents.in_state(State.DOUBT) if journal and in_doubt else []
-        rejected: list[tuple[str, Item]] = []
-        silent: dict[Kind, list[tuple[str, Item]]] = {"owed": [], "unanswered": []}
-        if journal:
-            what = "what receivers rejected lately"
-            rejected = guard.make(what, lambda: list(rejected_since(journal, config, served, since)), [])
-            silent = guard.make("which answers are missing", partial(silences, journal, config, served, now), silent)
         duplicates = [(document.company.name, item) for document in repeated if (item := document.item(self.snapshots))]
+        status["matters"] = self._matters(journal, status, known, duplicates, now)
+        return status
+
+    def _matters(
+        self,
+        journal: Journal | None,
+        status: Status,
+        known: Recorded,
+        duplicates: Sequence[tuple[str, Item]],
+        now: datetime,
+    ) -> list[Matter]:
+        """What needs attention; what of the status couldn't be made becomes one of its troubles."""
+        config, guard = self._config, self._guard
         of_companies = {
             name: guard.make(
                 f"what needs attention at {name}",
-                partial(matters.of_company, status, name, doubts, config, now),
+                partial(matters.of_company, status, name, known.doubts, config, now),
                 list[Matter](),
             )
             for name in config.companies
@@ -275,33 +246,38 @@ class Survey:
         if journal:
             removed = guard.make("which folders no company has", partial(self._removed.look, journal), removed)
         status["troubles"] |= guard.troubles
-        start = start_command(Path(config.source)) if running is False else ""
-        status["matters"] = matters.find(
+        return matters.find(
             status,
             of_companies,
-            {"rejected": rejected, "repeated": duplicates, **silent},
+            {**known.lately, "repeated": duplicates},
             config,
             now,
-            for_nobody=for_nobody,
+            for_nobody=known.stuck_for_nobody,
             removed=removed,
             causes={str(path): snapshot.cause for path, snapshot in self.snapshots.items() if snapshot.cause},
-            start=start,
+            start=start_command(Path(config.source)) if status["running"] is False else "",
         )
-        return status
+
+    def _look(self, told: DaemonPart, asked_for: Iterable[Path]) -> None:
+        """Look into the folders, also for these files; what the daemon has `told` of folders is part of that."""
+        self.snapshots = self._folders.look(asked_for)
+        for path, snapshot in self.snapshots.items():
+            snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
+            snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
 
     def _company(
         self,
         journal: Journal | None,
         company: Company,
-        *,
-        newest: Mapping[str, Newest],
-        stuck: list[MessageRow],
-        under_way: Counter[str],
+        known: Recorded,
         told: DaemonPart,
+        *,
         why_account: str,
         running: bool | None,
         now: datetime,
     ) -> CompanyStatus:
+        newest, stuck = known.newest.get(company.name, {}), known.stuck.get(company.name, [])
+        under_way = known.under_way.get(company.name, Counter[str]())
         outbound = {path: self.snapshots[path] for path in company.outbound}
         lies = sum((snapshot.counts for snapshot in outbound.values()), Counter[str]())
         claimed = min(under_way[State.WAITING], lies["sending"])
@@ -368,6 +344,20 @@ class Survey:
         )
 
 
+def _not_known(company: Company) -> CompanyStatus:
+    return {**NOT_KNOWN, "keep_archive": shown(company.keep)["archive"]}
+
+
+def _account(name: str, told: DaemonPart, known: Recorded, *, running: bool | None) -> AccountStatus:
+    """How an account stands by what the daemon has `told`, and by the journal."""
+    status: AccountStatus = {
+        **told.accounts.get(name, NO_REPORT),
+        "left_behind": known.left_behind.get(name, []),
+        "surplus": known.surplus.get(name, []),
+    }
+    return {**status, "next_attempt": None} if running is False else status
+
+
 def _troubles(told: DaemonPart, in_folders: str) -> dict[str, str]:
     others = {about: why for about, why in told.troubles.items() if about != "folders"}  # that may be an older one
     return others | ({"folders": in_folders} if in_folders else {})
@@ -377,17 +367,3 @@ def _why_held(outbound: Mapping[Path, FolderSnapshot]) -> str:
     """Which files hold these folders, and what to do; "" where none does."""
     files = "; ".join(f"the file {there.held_by} is in {path}" for path, there in outbound.items() if there.held_by)
     return f"{files}; filedrop sends nothing from there until you delete it" if files else ""
-
-
-def _not_known(company: Company) -> CompanyStatus:
-    return {**NOT_KNOWN, "keep_archive": shown(company.keep)["archive"]}
-
-
-def _newest(journal: Journal | None, accepted_before: datetime) -> dict[tuple[str, str], Newest]:
-    """The documents that the journal names, by company and kind. Raises JournalError."""
-    return journal.documents.newest(accepted_before, LISTED) if journal else {}
-
-
-def _under_way(journal: Journal | None, folders: Iterable[str]) -> Counter[str]:
-    """How many open documents these folders have in each state: what waits to be posted has been claimed."""
-    return sum((Counter(journal.documents.counts(folder)) for folder in folders if journal), Counter())

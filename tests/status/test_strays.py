@@ -16,7 +16,8 @@ from filedrop.outbound.strays import NO_DOCUMENT, PUT_THERE
 from filedrop.status import daemon_file
 from filedrop.status.company import of_company
 from filedrop.status.matters import heading, unseen, verdict
-from filedrop.status.strays import CompanyStrays, RemovedFolders
+from filedrop.status.model import CompanyStrays
+from filedrop.status.strays import RemovedFolders
 from filedrop.status.survey import Survey, part_of
 
 if TYPE_CHECKING:
