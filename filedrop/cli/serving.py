@@ -31,7 +31,7 @@ from filedrop.process.systemd import notify, watchdog_interval
 from filedrop.status.status_file import StatusFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, MutableMapping
+    from collections.abc import Callable, Container, Iterable, Iterator, MutableMapping
 
     import structlog
 
@@ -341,12 +341,8 @@ class Process:
             if getattr(config, name) != getattr(current, name):
                 why = f"{name}: it can't be changed while filedrop runs; stop filedrop, and start it again"
                 raise ConfigError([why])
-        if moved := _moved_among_hosts(config, daemon):
-            why = (
-                "a company can't move to another account while several hosts run, because two of them could serve it; "
-                "stop filedrop on all hosts, and start it again"
-            )
-            raise ConfigError([f"companies.{name}.account: {why}" for name in moved])
+        if complaints := list(_moved_too_early(config, daemon)):
+            raise ConfigError(complaints)
         if daemon.journal.trouble:
             raise FiledropError(f"the journal can't be written now, so reload again later: {daemon.journal.trouble}")
         change = change_to(config, daemon)
@@ -364,9 +360,15 @@ class Process:
         return Serving(config, following, log)
 
 
-def _moved_among_hosts(config: Config, daemon: Daemon) -> list[str]:
-    """The companies that have another account by a configuration, where there are other hosts."""
-    if daemon.hosting is None or daemon.hosting.seen is None or len(daemon.hosting.seen.hosts) == 1:
-        return []
-    before = daemon.config.companies
-    return [name for name, new in config.companies.items() if name in before and new.account != before[name].account]
+def _moved_too_early(config: Config, daemon: Daemon) -> Iterator[str]:
+    """A complaint for each company that another host still serves for its former account: two would serve it."""
+    for name, company in config.companies.items():
+        before = daemon.config.companies.get(name)
+        if daemon.hosting is None or before is None or before.account == company.account:
+            continue
+        host = daemon.hosting.host_that_keeps(name, before.account, company.account)
+        if host:
+            why = f"host {host} still serves it for account {before.account}: run first there, and then here"
+            yield f"companies.{name}.account: {why}: filedrop reload"
+        elif host is not None:
+            yield f"companies.{name}.account: no host serves account {before.account} now: reload when one does"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 BEATS = 10.0  # signs of life within the time after which a host is replaced
 MARGIN = 0.2  # of that time, before whose end a host stops changing anything
 A_GLANCE = 0.02  # seconds between two looks whether the first sign of life was answered
+ACCOUNTS = "accounts of companies"  # one of the settings that all hosts must have alike
 REPLACED = 1  # exit status: a service manager starts it again
 
 
@@ -108,6 +109,19 @@ class Hosting:
         """Whether this host is to serve an account, or what no account has (None)."""
         lease = CHORES if account is None else lease_of(account)
         return lease in self.mine and lease not in self._drained and not self.is_draining
+
+    def host_that_keeps(self, company: str, former: str, account: str) -> str | None:
+        """The host that serves a company for its former account, and must give it up before it is another's.
+
+        None where this host does, or where the other has given it up; "" where no host serves the account.
+        """
+        if self.seen is None or len(self.seen.hosts) == 1 or lease_of(former) in self.mine:
+            return None
+        lease = self.seen.leases.get(lease_of(former))
+        host = self.seen.hosts.get(lease.host) if lease and lease.incarnation else None
+        if host and json.loads(host.settings)[ACCOUNTS].get(company) == account:
+            return None
+        return host.name if host else ""
 
     def enter(self, stopped: threading.Event) -> bool:
         """Become one of the hosts; False if stopped meanwhile. Raises JournalError.
@@ -291,7 +305,7 @@ def settings_of(config: Config) -> str:
     folders = sorted(map(str, config.folders))
     return json.dumps(
         {
-            "accounts of companies": {name: company.account for name, company in sorted(config.companies.items())},
+            ACCOUNTS: {name: company.account for name, company in sorted(config.companies.items())},
             "doubt": config.outbound.doubt.total_seconds(),
             "duplicates": {name: company.duplicates for name, company in sorted(config.companies.items())},
             "folders": hashlib.sha256("\n".join(folders).encode(errors="surrogateescape")).hexdigest(),
