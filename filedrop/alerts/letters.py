@@ -38,15 +38,15 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A letter as it is read."""
+class Content:
+    """What a letter says: its subject, and its text twice."""
 
     subject: str
     plain: str
     html: str
 
 
-def notice(said: Notice, language: str = ENGLISH) -> Text:
+def notice(said: Notice, language: str = ENGLISH) -> Content:
     """The letter about what needs attention, or that nothing does any more."""
     over = [Section(translated("Resolved", language), lines=said.over)] if said.over else []
     if not said.news:
@@ -85,7 +85,7 @@ def digest(
     since: datetime,
     until: datetime,
     language: str = ENGLISH,
-) -> Text:
+) -> Content:
     """The letter of a day: by company, each figure with its name, and the names of the documents that have `failed`."""
     sums = Counter[str]()
     for numbers in figures.values():
@@ -119,17 +119,19 @@ def _line(label: str, value: str, language: str) -> str:
     return translated("{label}: {value}", language).format(label=label, value=value)
 
 
-def trial() -> Text:
+def trial() -> Content:
     """The letter by which somebody tries whether letters arrive."""
     return _text("a test", [Section("This is a test, sent by `filedrop check --alert`. Nothing is wrong.")])
 
 
-def _text(news: str, sections: Sequence[Section], language: str = ENGLISH) -> Text:
+def _text(news: str, sections: Sequence[Section], language: str = ENGLISH) -> Content:
     """The letter with this news in its subject, which says first from which computer it comes."""
     begins = translated("filedrop on {host}: {news}", language)
     subject = _cut(begins.format(host=socket.gethostname(), news=news), LONGEST_SUBJECT)
     sections = [Section(_cut(one.heading), _cut(one.advice), [_cut(line) for line in one.lines]) for one in sections]
-    return Text(subject, _plain(sections), _PAGE.format(language=language, title=escape(subject), body=_html(sections)))
+    return Content(
+        subject, _plain(sections), _PAGE.format(language=language, title=escape(subject), body=_html(sections))
+    )
 
 
 def _cut(text: str, longest: int = LONGEST_LINE) -> str:

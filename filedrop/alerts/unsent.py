@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from filedrop.alerts.letters import Text
+    from filedrop.alerts.letters import Content
     from filedrop.config import Config
 
 OLD = timedelta(days=7)  # after which a digest is given up: it tells nobody anything new
@@ -34,7 +34,7 @@ def readers(config: Config) -> Mapping[str, Sequence[str]]:
     return {ALL: config.alerts.mail.to, **own}
 
 
-def letters(config: Config, text: Text, *, reader: str, what: str, now: datetime) -> list[Letter]:
+def letters(config: Config, text: Content, *, reader: str, what: str, now: datetime) -> list[Letter]:
     """A text as letters to a reader, one for each way that leads there; a digest goes by mail alone."""
     made = partial(
         Letter, reader=reader, what=what, subject=text.subject, plain=text.plain, html=text.html, made=now.timestamp()

@@ -19,9 +19,9 @@ from filedrop.config.values import (
     HostName,
     Interval,
     MailAddress,
+    NotBlank,
     Port,
     SecretUrl,
-    Text,
     is_loopback,
 )
 from filedrop.errors import ConfigError
@@ -35,7 +35,7 @@ class Mail(Section):
     host: Annotated[HostName, Field(examples=["mail.example.com"])]
     port: Port | None = None
     security: Literal["starttls", "tls", "none"] = "starttls"
-    username: Text | None = None
+    username: NotBlank | None = None
     password_file: BesideConfiguration | None = None
     ca_file: BesideConfiguration | None = None
     from_: Annotated[MailAddress, Field(alias="from", examples=["filedrop@example.com"])]

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, WithJso
 from pydantic_core import PydanticCustomError
 
 from filedrop.config.section import TOLD, Section
-from filedrop.config.values import BesideConfiguration, Text, in_words, participant
+from filedrop.config.values import BesideConfiguration, NotBlank, in_words, participant
 from filedrop.text import composed, listed
 
 _NAMED = re.compile(r"\{(\w+)\}")
@@ -192,8 +192,8 @@ class TableFile(Section):
     """
 
     file: Annotated[BesideConfiguration, Field(examples=["customers.csv"])]
-    key: Text | None = None
-    value: Text | None = None
+    key: NotBlank | None = None
+    value: NotBlank | None = None
 
     @model_validator(mode="after")
     def _names_both(self) -> Self:

@@ -34,13 +34,13 @@ from filedrop.config.values import (
     JournalAddress,
     KeptFor,
     MaxSize,
+    NotBlank,
     OneOrSeveral,
     Participant,
     ReceivedName,
     Size,
     Suffix,
     Takeover,
-    Text,
     TimeOfDay,
     VariableName,
     one_or_several,
@@ -129,7 +129,7 @@ class Inbound(Section):
 class ExceptedRule(Section):
     """Rules, by their ids, that aren't applied to a company's documents; where none is named, to no document."""
 
-    rule: Annotated[OneOrSeveral[Text], Field(examples=["PEPPOL-EN16931-R010"])]
+    rule: Annotated[OneOrSeveral[NotBlank], Field(examples=["PEPPOL-EN16931-R010"])]
     company: str | None = None
 
 
@@ -247,7 +247,7 @@ class Config(Section):
     state: FullPath = _STATE
     journal: Annotated[JournalAddress | None, Field(repr=False)] = None
     journal_password_file: BesideConfiguration | None = None
-    host: Text | None = None
+    host: NotBlank | None = None
     takeover: Takeover = timedelta(seconds=15)
     outbound: Outbound = Outbound()
     inbound: Inbound = Inbound()

@@ -316,7 +316,7 @@ MailAddress = Annotated[
 ]
 Addresses = OneOrSeveral[MailAddress]
 TimeOfDay = Annotated[time, read_by(time_of_day), Strict(), in_words(lambda value: f"{value:%H:%M}"), _TIME_OF_DAY]
-Text = Annotated[str, _form(r".*\S.*", "is empty; write it, or leave the key out")]
+NotBlank = Annotated[str, _form(r".*\S.*", "is empty; write it, or leave the key out")]
 Username = Annotated[str, AfterValidator(username)]
 FileName = Annotated[str, _ONE_NAME]
 RuleFile = Annotated[
