@@ -73,7 +73,7 @@ BESIDE = {"inbound", "outbound"}  # neither knows the other
 BORDERS = {  # how many modules of the core import each feature's
     "responses": 9,
     "answers": 7,
-    "hosts": 9,
+    "hosts": 6,
     "validation": 7,
     "strays": 3,
     "alerts": 4,

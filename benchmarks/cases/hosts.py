@@ -13,6 +13,7 @@ from benchmarks.cases.outward import RATE, SLOW, see
 from benchmarks.frame import Bench, Figure, Must, Skipped, case
 from benchmarks.installation import Installation, NullServer, until
 from filedrop.journal.postgres import Postgres
+from filedrop.journal.sharing import drain, hosts_of
 from filedrop.model.hosts import lease_of
 from tests.support.postgres import Server, programs
 
@@ -68,14 +69,14 @@ def _share_out(journal: Postgres, accounts: list[str], hosts: str) -> None:
     wanted = {lease_of(name): hosts[nth % len(hosts)] for nth, name in enumerate(accounts)}
 
     def are_shared() -> bool:
-        leases = journal.who_serves()[0].leases
+        leases = hosts_of(journal)[0].leases
         serving = [leases[name].host for name in wanted if name in leases and leases[name].incarnation]
         if len(serving) < len(wanted):
             return False
         counts = {host: serving.count(host) for host in hosts}
         most, least = max(counts, key=lambda host: counts[host]), min(counts.values())
         if counts[most] - least > 1:
-            journal.drain(most, next(name for name in wanted if leases[name].host == most))
+            drain(journal, most, next(name for name in wanted if leases[name].host == most))
             return False
         return True
 

@@ -23,10 +23,11 @@ from filedrop.files.rights import explain
 from filedrop.process.clock import REAL
 from filedrop.process.guard import Guard
 from filedrop.process.loop import Loop
+from filedrop.process.share import Alone
 from filedrop.status.company import in_plain_words
 from filedrop.status.matters import unseen
 from filedrop.status.survey import Survey, part_of
-from filedrop.status.together import AmongHosts, together
+from filedrop.status.together import with_others
 from filedrop.texts.languages import ENGLISH
 from filedrop.times import from_seconds
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.model.report import DaemonReport
     from filedrop.process.clock import Clockwork
+    from filedrop.process.share import Share
     from filedrop.status.matters import Key
     from filedrop.status.model import Matter
 
@@ -63,14 +65,14 @@ class Teller:
         log: structlog.stdlib.BoundLogger,
         *,
         clockwork: Clockwork = REAL,
-        hosting: AmongHosts | None = None,
+        share: Share | None = None,
     ) -> None:
         self._config = config
         self._journal = journal
         self._log = log
         self._clock = clockwork
-        self._hosting = hosting
-        self._memory_in = memory.InJournal(journal) if hosting else memory.InState(config.state)
+        self._share = share or Alone()
+        self._memory_in = memory.InState(config.state) if config.journal is None else memory.InJournal(journal)
         self._survey = Survey(config, journal, ages=config.metrics.textfile is not None)
         self._readers = unsent.readers(config)
         self._heartbeat = HeartbeatSender(config.heartbeat, steady=self._clock.steady, log=log)
@@ -132,9 +134,7 @@ class Teller:
         """Look, and tell what is to be told. Returns the seconds until the next turn."""
         begun = self._clock.steady()
         now = self._clock.now()
-        part = part_of(report)
-        if hosting := self._hosting:
-            part = together(self._config, part, hosting.name, hosting.seen, hosting.reports)
+        part = with_others(self._config, self._share, part_of(report))
         status = self._survey.take(part, running=True, now=now)
         took = self._clock.steady() - begun
         guard, metrics = self._guard, self._metrics
@@ -254,7 +254,7 @@ class Teller:
             try:
                 self._memory = self._saved = self._memory_in.load()
             except OSError as error:
-                self._log.error("alerts.not_kept", why=self._why_not(error))
+                self._log.error("alerts.not_kept", why=explain(error, self._config.state))
                 self._memory = memory.Memory()
         return self._memory
 
@@ -266,13 +266,10 @@ class Teller:
         try:
             self._memory_in.save(wanted)
         except OSError as error:
-            said = self._why_not(error)
+            said = explain(error, self._config.state)
             if not self._not_kept:
                 self._log.error("alerts.not_kept", why=said)
             risk = "alerts may be repeated after a restart"
             self._not_kept = (f"{self._memory_in.path} can't be written: {said}; {risk}",)
         else:
             self._saved, self._not_kept = wanted, ()
-
-    def _why_not(self, error: OSError) -> str:
-        return str(error.strerror) if self._hosting else explain(error, self._config.state)

@@ -10,6 +10,8 @@ from filedrop.cli import FAILED
 from filedrop.cli.opening import open_config, open_journal, shared
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
+from filedrop.journal import sharing
+from filedrop.journal.sharing import hosts_of
 from filedrop.model.hosts import CHORES, lease_of
 from filedrop.times import from_seconds, local
 
@@ -30,7 +32,7 @@ def hosts(context: click.Context, *, as_json: bool) -> None:
     if context.invoked_subcommand is None:
         config = open_config(context.obj)
         with open_journal(config) as journal:
-            seen, _ = shared(journal).who_serves()
+            seen, _ = hosts_of(shared(journal))
         if as_json:
             show_json(_as_json(seen))
         else:
@@ -52,7 +54,7 @@ def drain(config_option: str | None, host: str, accounts: tuple[str, ...]) -> No
     """
     with open_journal(open_config(config_option)) as journal:
         database = shared(journal)
-        if not database.drain(host, *map(lease_of, accounts)):
+        if not sharing.drain(database, host, *map(lease_of, accounts)):
             raise click.UsageError(_unknown(database, host, accounts))
     say(f"{host} gives up {', '.join(accounts) or 'all accounts'}; to see how far that is: filedrop hosts")
 
@@ -64,13 +66,13 @@ def resume(config_option: str | None, host: str) -> None:
     """Let HOST serve accounts again. It takes those that no other host serves."""
     with open_journal(open_config(config_option)) as journal:
         database = shared(journal)
-        if not database.resume(host):
+        if not sharing.resume(database, host):
             raise click.UsageError(_unknown(database, host))
     say(f"{host} serves again what no other host serves")
 
 
 def _unknown(database: Postgres, host: str, accounts: tuple[str, ...] = ()) -> str:
-    seen, _ = database.who_serves()
+    seen, _ = hosts_of(database)
     if host in seen.hosts:
         return f"{host} doesn't serve {' and '.join(accounts)}: see filedrop hosts"
     return f"there is no host {host}; the hosts are: {', '.join(seen.hosts) or 'none is running'}"

@@ -132,7 +132,7 @@ def new_journal(config: Config) -> closing[Journal]:
 
 def shared(journal: Journal) -> Postgres:
     """The database of a journal that several hosts can share. Raises FiledropError where it is in a file."""
-    if not hasattr(journal.engine, "hosts"):
+    if journal.copies is not None:
         raise FiledropError("the journal is in a file, which only this host can use: see filedrop manual hosts")
     return cast("Postgres", journal.engine)
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +20,7 @@ import click
 from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE, exit_status
 from filedrop.cli.opening import database, open_config
-from filedrop.cli.serving import hosting_of, log_conversion, serve
+from filedrop.cli.serving import log_conversion, serve, share_of
 from filedrop.cli.show import complain, say, tell
 from filedrop.daemon.daemon import Daemon
 from filedrop.errors import FiledropError
@@ -29,6 +30,7 @@ from filedrop.process import logs
 from filedrop.process.control import Control, reload_on_signal, stop_on_signals
 from filedrop.process.lock import locked_state
 from filedrop.status.status_file import StatusFile
+from filedrop.status.together import with_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -199,17 +201,17 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         with ExitStack() as stack:
             journal = stack.enter_context(locked_state(config.state, database(config)))
             log_conversion(journal, log)
-            hosting = hosting_of(config, journal, log)
-            if hosting:
-                stack.enter_context(hosting.for_one_run(stopped))
-            daemon = Daemon(config, journal, stopped=stopped, log=log, hosting=hosting, watch=False)
+            share = share_of(config, journal, log)
+            stack.enter_context(share.for_one_run(stopped))
+            daemon = Daemon(config, journal, stopped=stopped, log=log, share=share, watch=False)
             done = daemon.run_once(progress)
             for account in config.accounts.values():
                 tally.hear_of_stuck(journal.messages.in_states(account.identity, "stuck"))
             report = daemon.report()
             tables = lambda: daemon.mapping.troubles  # noqa: E731
             # Its last line tells of the status. Nobody waits for a run as for a stop, so it gets what a folder gets.
-            file = StatusFile(config, journal, log, tables=tables, hosting=hosting, patience=LONGEST)
+            whole = partial(with_others, config, share)
+            file = StatusFile(config, journal, log, tables=tables, share=share, whole=whole, patience=LONGEST)
             status = file.close(report)
             is_left = _leaves(report, journal)
     companies = status["companies"] if status else {}

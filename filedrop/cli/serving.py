@@ -27,8 +27,10 @@ from filedrop.process import logs
 from filedrop.process.clock import now
 from filedrop.process.lock import boot_id, locked_state, state_id
 from filedrop.process.loop import attempt
+from filedrop.process.share import Alone
 from filedrop.process.systemd import notify, watchdog_interval
 from filedrop.status.status_file import StatusFile
+from filedrop.status.together import with_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, MutableMapping
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.model.report import DaemonReport
     from filedrop.process.control import Control
+    from filedrop.process.share import Share
 
     Hear = Callable[[MutableMapping[str, Any]], None]
 
@@ -68,10 +71,10 @@ def serve(
     try:
         with locked_state(config.state, database(config), is_checked=False) as journal:
             log_conversion(journal, log)
-            hosting = hosting_of(config, journal, log)
-            if hosting and not hosting.enter(control.stopped):
+            share = share_of(config, journal, log)
+            if not share.enter(control.stopped):
                 return
-            daemon = Daemon(config, journal, stopped=threading.Event(), log=log, hosting=hosting)
+            daemon = Daemon(config, journal, stopped=threading.Event(), log=log, share=share)
             Process(Serving(config, daemon, log), control, reread, hear, is_up).run()
     except FiledropError as error:
         log.error("service.failed", why=str(error))  # noqa: TRY400 - a sentence says it
@@ -84,12 +87,14 @@ def log_conversion(journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
         log.warning("journal.converted", journal=journal.engine.place, copy=str(journal.engine.former))
 
 
-def hosting_of(config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> Hosting | None:
-    """This host among those that share the journal; None where the journal is this host's alone."""
+def share_of(config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> Share:
+    """What this host serves: its part among those that share the journal, or all where the journal is in a file."""
     if config.journal is None:
-        return None
+        return Alone()
+    from filedrop.journal.postgres_hosts import hosts_among  # noqa: PLC0415 - an extra
+
     name, takeover = host_name(config), config.takeover.total_seconds()
-    hosts = shared(journal).hosts(name, takeover=takeover, state=state_id(config.state), boot=boot_id())
+    hosts = hosts_among(shared(journal), name, takeover=takeover, state=state_id(config.state), boot=boot_id())
     return Hosting(hosts, config, log)
 
 
@@ -115,8 +120,8 @@ class Serving:
 
     def __post_init__(self) -> None:
         """Tell by this configuration."""
-        journal, self.hosting = self.daemon.journal, self.daemon.hosting
-        self._teller = Teller(self.config, journal, self.log, hosting=self.hosting)
+        journal, self.share = self.daemon.journal, self.daemon.share
+        self._teller = Teller(self.config, journal, self.log, share=self.share)
         self._status_file = StatusFile(
             self.config,
             journal,
@@ -124,7 +129,8 @@ class Serving:
             alerts=self._teller.troubles,
             tables=lambda: self.daemon.mapping.troubles,
             reported=self._teller.reported,
-            hosting=self.hosting,
+            share=self.share,
+            whole=partial(with_others, self.config, self.share),
         )
 
     def start(self) -> None:
@@ -139,50 +145,44 @@ class Serving:
 
     def _pass_on(self, report: DaemonReport) -> None:
         attempt(self.log, "report", lambda: self._status_file.report(report))
-        if self._tells():
+        if self.share.does_chores:
             with_pages = replace(report, troubles={**report.troubles, **self._status_file.troubles()})
             attempt(self.log, "report", lambda: self._teller.report(with_pages))
 
-    def _tells(self) -> bool:
-        return self.hosting is None or self.hosting.does_chores
-
-    def share(self, *, but: Container[str] = ()) -> None:
+    def keep_share(self, *, but: Container[str] = ()) -> None:
         """Serve what this host has among several, and give up what it isn't to serve. Called each second.
 
         `but`: accounts that a reload is changing. An account whose giving up has begun is given up to the end, even if
         this host is to serve it again: then it is taken anew.
         """
-        if self.hosting is None:
-            return
-        daemon, hosting, mine = self.daemon, self.hosting, self.hosting.mine
+        daemon, share, mine = self.daemon, self.share, self.share.mine
         for account in daemon.accounts:
-            if account.name not in but and (account.is_stopped or not hosting.serves(account.name)):
+            if account.name not in but and (account.is_stopped or not share.serves(account.name)):
                 daemon.give_up(account)
         served = {account.name for account in daemon.accounts}
         for name in self.config.accounts:
-            if hosting.serves(name) and name not in served and name not in but:
+            if share.serves(name) and name not in served and name not in but:
                 daemon.take(daemon.build(self.config, name))
-        wanted = {name for name in self.config.accounts if name in but or hosting.serves(name)}
+        wanted = {name for name in self.config.accounts if name in but or share.serves(name)}
         left = {lease_of(name) for name in wanted.union(account.name for account in daemon.accounts)}
         for lease in mine - left - {CHORES}:
-            hosting.give_back(lease)
-        self._share_chores(hosting)
+            share.give_back(lease)
+        self._share_chores()
 
-    def _share_chores(self, hosting: Hosting) -> None:
+    def _share_chores(self) -> None:
         """Give up the chores where this host is drained, or another one is to tell."""
-        if CHORES in hosting.mine and (hosting.is_draining or self._teller.is_closed):
+        if CHORES in self.share.mine and (self.share.is_draining or self._teller.is_closed):
             self._teller.close()
             if self._teller.has_ended():  # else it would send again, and remember, what is another host's by then
-                self._teller = Teller(self.config, self.daemon.journal, self.log, hosting=hosting)
-                hosting.give_back(CHORES)
+                self._teller = Teller(self.config, self.daemon.journal, self.log, share=self.share)
+                self.share.give_back(CHORES)
 
     def close(self) -> None:
         """Stop."""
         self.daemon.close()
         self._teller.close()
         self._status_file.close(self.daemon.report())
-        if self.hosting is not None:
-            self.hosting.close(is_clean=not self.daemon.workers.is_alive())
+        self.share.close(is_clean=not self.daemon.workers.is_alive())
         self.log.info("service.stopped")
 
     def follow(self, former: Serving) -> None:
@@ -235,13 +235,12 @@ class Process:
     def _tick(self, changing: Container[str] = ()) -> None:
         self._looked = time.monotonic()
         self.current.daemon.tick()
-        attempt(self.current.log, "share", partial(self.current.share, but=changing))
+        attempt(self.current.log, "share", partial(self.current.keep_share, but=changing))
         self._show_life()
         self.current.report()
 
     def _show_life(self) -> None:
-        hosting = self.current.hosting
-        if self.interval and self.current.daemon.is_healthy() and (hosting is None or hosting.is_alive()):
+        if self.interval and self.current.daemon.is_healthy() and self.current.share.is_alive():
             notify("WATCHDOG=1")
         if self.is_up:
             self.is_up()
@@ -317,8 +316,7 @@ class Process:
         following.start()
 
     def _follow(self, following: Serving) -> None:
-        if following.hosting is not None:
-            following.hosting.configure(following.config)
+        following.share.configure(following.config)
         following.follow(self.current)
         self.current = following
         _begin_log(following.log, following.config)
@@ -354,7 +352,7 @@ class Process:
             return change
         log = logs.open_log(config.log, self.hear)
         following = Daemon(
-            config, daemon.journal, stopped=threading.Event(), log=log, hosting=daemon.hosting, former=daemon.mapping
+            config, daemon.journal, stopped=threading.Event(), log=log, share=daemon.share, former=daemon.mapping
         )
         check_changed_files(following.accounts, config, current)
         return Serving(config, following, log)
@@ -364,9 +362,9 @@ def _moved_too_early(config: Config, daemon: Daemon) -> Iterator[str]:
     """A complaint for each company that another host still serves for its former account: two would serve it."""
     for name, company in config.companies.items():
         before = daemon.config.companies.get(name)
-        if daemon.hosting is None or before is None or before.account == company.account:
+        if before is None or before.account == company.account:
             continue
-        host = daemon.hosting.host_that_keeps(name, before.account, company.account)
+        host = daemon.share.host_that_keeps(name, before.account, company.account)
         if host:
             why = f"host {host} still serves it for account {before.account}: run first there, and then here"
             yield f"companies.{name}.account: {why}: filedrop reload"

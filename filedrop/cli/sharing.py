@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from filedrop.cli.checking import CheckResult
 from filedrop.cli.opening import host_name, shared
 from filedrop.files.rights import explain
+from filedrop.journal.postgres_looks import ask_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,7 @@ def share_found(config: Config, journal: Journal) -> Iterator[CheckResult]:
             else:
                 ends.callback(file.unlink, missing_ok=True)
                 files[str(folder)] = file.name
-        for host, look, is_seen in shared(journal).look(files, host_name(config)):
+        for host, look, is_seen in ask_others(shared(journal), files, host_name(config)):
             if is_seen:
                 yield CheckResult(look.folder, "ok", f"host {host} sees a file that was made here")
             elif is_seen is None:

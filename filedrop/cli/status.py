@@ -17,6 +17,7 @@ from filedrop.cli.tables import show_table
 from filedrop.errors import ConfigError, FiledropError, JournalError
 from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage
+from filedrop.journal.sharing import hosts_of
 from filedrop.model.report import LISTED
 from filedrop.process.lock import is_running
 from filedrop.status import daemon_file, status_file
@@ -138,7 +139,8 @@ def _look(config: Config) -> Status:
             if journal and not running:  # a daemon has done so at its start
                 journal.check_integrity()
             if journal and config.journal is not None:
-                part = together(config, part, host_name(config), *shared(journal).who_serves())
+                seen, reports = hosts_of(shared(journal))
+                part = together(part, host_name(config), reports, seen.unserved(config.accounts))
         except JournalError as error:
             journal, part = None, replace(part, journal=str(error))
         return Survey(config, journal).take(part, running=running, now=datetime.now().astimezone())

@@ -28,6 +28,7 @@ from filedrop.outbound.validating import Validating
 from filedrop.process.clock import REAL
 from filedrop.process.folder_worker import FolderWorkers
 from filedrop.process.loop import Loop, attempt
+from filedrop.process.share import Alone
 from filedrop.storage.folders import NamedFolders, unassigned_folder
 from filedrop.storage.former import left_behind
 from filedrop.validation import validator_of
@@ -39,11 +40,11 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.config import Config
-    from filedrop.daemon.hosting import Hosting
     from filedrop.inbound.answers import AnswersByMoving
     from filedrop.journal import Journal
     from filedrop.process.clock import Clockwork
     from filedrop.process.pool import Pool
+    from filedrop.process.share import Share
 
 LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
 A_MOMENT = 5.0  # seconds more to record and put away their documents
@@ -64,7 +65,7 @@ class Configured:
 class Daemon:
     """All accounts with one journal, until `stopped` is set. Raises FiledropError when it can't be set up.
 
-    `hosting`: this host among several that share the journal. `watch` is False where files are to be found by scanning
+    `share`: what this host serves; all where none is given. `watch` is False where files are to be found by scanning
     alone, as in a single run. `former`: the mapping rules of the daemon before a reload, whose tables have been read.
     """
 
@@ -75,7 +76,7 @@ class Daemon:
         *,
         stopped: threading.Event,
         log: structlog.stdlib.BoundLogger,
-        hosting: Hosting | None = None,
+        share: Share | None = None,
         watch: bool = True,
         clockwork: Clockwork = REAL,
         former: Rules | None = None,
@@ -83,7 +84,7 @@ class Daemon:
         survive = partial(attempt, log)
         self.config = config
         self.journal = journal
-        self.hosting = hosting
+        self.share = share or Alone()
         self.configured = Configured(clockwork.now().isoformat())
         self._stopped = stopped
         self._now = clockwork.now
@@ -132,7 +133,7 @@ class Daemon:
 
     def serves(self, account: str | None) -> bool:
         """Whether this host is to serve an account, or what no account has (None)."""
-        return self.hosting is None or self.hosting.serves(account)
+        return self.share.serves(account)
 
     def build(self, config: Config, name: str) -> Account:
         """An account by a configuration, which isn't served yet. Raises FiledropError when it can't be set up."""
@@ -350,9 +351,7 @@ def _serves_company(daemon: Daemon, name: str) -> bool:
 def _troubles(daemon: Daemon) -> dict[str, str]:
     """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
     unvalidated = _unvalidated(daemon.validating, daemon.accounts, daemon.journal) if daemon.validating else ""
-    troubles = {"validation": unvalidated, "configuration": daemon.configured.why}
-    if daemon.hosting is not None:
-        troubles["host"] = daemon.hosting.trouble
+    troubles = {"validation": unvalidated, "configuration": daemon.configured.why, "host": daemon.share.trouble}
     if daemon.copies.trouble != daemon.journal.trouble:  # which is told by itself
         troubles["backup"] = daemon.copies.trouble
     return {about: why for about, why in troubles.items() if why} | daemon.commands.troubles

@@ -21,7 +21,7 @@ from filedrop.files.certainty import CERTAINTY, elapsed
 from filedrop.model.hosts import CHORES, lease_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import structlog
 
@@ -62,12 +62,9 @@ class Watch:
 
 
 class Hosting:
-    """Keeps this host alive among the others, by a configuration.
+    """This host's share among several (Share): it keeps the host alive, by a configuration.
 
     `known`: the leases that the configuration is good for.
-
-    `mine`: the leases that this host has. `trouble`: why it takes none, as a sentence, "" where it does. `reports`:
-    what the hosts have reported last, by their names, as far as this host does the chores.
     """
 
     def __init__(
@@ -90,7 +87,7 @@ class Hosting:
         self._asked = 0  # signs of life
         self._given_up: set[str] = set()  # but the database may not know it yet
         self._report = self._reported = ""
-        self.reports: dict[str, str] = {}
+        self.reports: Mapping[str, str] = {}
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopped = threading.Event()
@@ -175,6 +172,10 @@ class Hosting:
     def report(self, content: str) -> None:
         """Have the others know this of this host, with its next sign of life."""
         self._report = content
+
+    def unserved(self, accounts: Iterable[str]) -> dict[str, str]:
+        """The sentences about those accounts that no living host serves; none where that isn't known."""
+        return self.seen.unserved(accounts) if self.seen else {}
 
     def close(self, *, is_clean: bool) -> None:
         """Stop; where nothing is left here (`is_clean`), the others may take all at once."""

@@ -24,6 +24,7 @@ from filedrop.files.refusals import meant, outlasting
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 # `owner`: whose the draft is, where several write into one folder. .json, .why: of earlier versions.
 DRAFT = re.compile(r"\.(?P<id>[0-9A-HJKMNP-TV-Z]{26})(\.(?P<owner>[0-9a-f]{8}))?(\.[0-9]{1,3})?\.(json|why|part|tmp)")
 # A file on its way to `name`, on a file system that can't rename without replacing (`system.place`).
@@ -235,6 +236,16 @@ class Entry:
             return stat.S_ISREG(self.lstat().st_mode)
         except FileNotFoundError:
             return False
+
+    def create(self) -> int:
+        """Create a file, and open it to read and write. Returns its descriptor. Raises OSError."""
+        CERTAINTY.wait()
+        return os.open(self.address, _NEW, 0o666, dir_fd=self.descriptor)
+
+    def mkdir(self) -> None:
+        """Create a folder for this user alone. Raises OSError."""
+        CERTAINTY.wait()
+        os.mkdir(self.address, 0o700, dir_fd=self.descriptor)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Remove a file. Raises OSError."""

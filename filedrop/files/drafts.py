@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from filedrop.files import system
-from filedrop.files.certainty import CERTAINTY
 from filedrop.files.directory import DRAFT, SILLY
 from filedrop.files.identity import identity_of
 from filedrop.files.moving import give_name, place
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from filedrop.files.identity import Identity
 
 _BEGUN: set[str] = set()  # the names of drafts that this process is about to place: `clear_drafts` spares them
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +149,7 @@ def make_folder(
         draft = (draft_in or entry.directory).draft()
         _BEGUN.add(draft.name)
         try:
-            CERTAINTY.wait()
-            os.mkdir(draft.address, 0o700, dir_fd=draft.descriptor)
+            draft.mkdir()
             try:
                 system.inherit_folder(draft)
                 fill(draft.directory.folder(draft.name))
@@ -207,8 +204,7 @@ def _discard(draft: Draft) -> None:
 
 
 def _create(entry: Entry) -> tuple[int, Identity | None]:
-    CERTAINTY.wait()
-    descriptor = os.open(entry.address, _NEW, 0o666, dir_fd=entry.descriptor)
+    descriptor = entry.create()
     try:
         status = os.fstat(descriptor)
         system.inherit(descriptor, status, entry.directory)

@@ -24,7 +24,8 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     closed                          whether the file is as its last daemon closed it
     connection                      how the file is opened, and when it may checkpoint
     postgres_looks                  whether other hosts see a file that one has made
-    postgres_hosts                  which hosts share a journal in PostgreSQL, and what each of them serves
+    postgres_hosts                  this host among those that share a journal in PostgreSQL
+    sharing                         which hosts these are, and what each of them serves
     migration                       older schemas, and the steps from each to the next
     moving                          moving all rows from one journal into another
     copies                          copies of the file, by a command or each day

@@ -22,24 +22,20 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg import pq
 
-from filedrop import __version__
 from filedrop.errors import DamagedJournal, FiledropError, JournalError, OtherDatabase
-from filedrop.journal import postgres_hosts, postgres_looks, statements
+from filedrop.journal import statements
 from filedrop.journal.engine import LINEAGE, Engine, NoJournal, UnclearCommit, refuse_moved
 from filedrop.journal.postgres_doubts import doubts
-from filedrop.journal.postgres_hosts import Hosts
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA, in_postgres
 from filedrop.journal.postgres_session import Address, Statements, end_sessions, lineage_of, storable
 from filedrop.journal.schema import SCHEMA_VERSION
-from filedrop.model.hosts import Me
 from filedrop.pauses import SESSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from filedrop.journal.engine import Connection
     from filedrop.journal.postgres_session import Session
-    from filedrop.model.hosts import Sight
 
 _READERS = 4  # sessions for threads that read; with the writer's they are all
 _PATIENCE = 10.0  # seconds
@@ -55,7 +51,7 @@ _BEGIN = "BEGIN; {}SELECT 1 FROM writers FOR UPDATE; SELECT pg_current_xact_id()
 
 
 class Postgres(Engine):
-    """The open database. `is_daemons`: it writes only while its process is one of the `hosts`.
+    """The open database. `is_daemons`: it writes only while its process is one of the hosts (postgres_hosts).
 
     `creates`: it makes the tables where there are none; else that is NoJournal. `is_moving`: it is opened even if it
     was moved, and waits longer. `incarnation` is the process's name in the database. `patience` is how many seconds
@@ -78,7 +74,7 @@ class Postgres(Engine):
         self._is_moving = is_moving
         self.incarnation = f"filedrop-{secrets.token_hex(8)}"
         self._begins = _BEGIN.format(_FENCE.format(self.incarnation) if is_daemons else "")
-        self._patience = _LONG_PATIENCE if is_moving else patience
+        self.patience = _LONG_PATIENCE if is_moving else patience
         self._lost: list[int] = []  # sessions that may go on in the server
         self._transaction = ""  # the writer's last, by its id in the server
         self._lineage = ""  # the server's and the database's
@@ -105,27 +101,20 @@ class Postgres(Engine):
         """The server's version."""
         return f"PostgreSQL {self._writer.info.parameter_status('server_version')}"
 
-    def hosts(self, name: str, *, takeover: float, state: str, boot: str) -> Hosts:
-        """The hosts that share the database, for this process; the rest is as `Me` has it."""
-        me = Me(name, self.incarnation, takeover, state, boot, __version__, settings="{}")
-        return Hosts(self.address, me, patience=min(self._patience, takeover / 5))
-
-    who_serves, drain, resume = postgres_hosts.hosts_of, postgres_hosts.drain, postgres_hosts.resume
-
-    def look(self, files: Mapping[str, str], host: str) -> Iterator[Sight]:
-        """What each other host sees of files that `host` has made; `files`: their names by their folders."""
-        others = [other for other in self.who_serves()[0].hosts.values() if other.name != host and not other.silence()]
-        with self._translated(), closing(self._connect()) as session:
-            yield from postgres_looks.ask(session, others, files)
-
     def check_integrity(self) -> None:
         """Whether it can be read: damage is the server's to find (`pg_amcheck`), and comes as an error."""
         self.value(statements.ABOUT)
 
     def doubts(self) -> Iterator[str]:
         """How the server is set up other than filedrop needs it, and how slow it is."""
-        with self._translated(), closing(self._connect()) as session:
+        with self.own_session() as session:
             yield from doubts(session)
+
+    @contextmanager
+    def own_session(self) -> Iterator[Session]:
+        """A session that nobody else uses. Raises JournalError."""
+        with self._translated(), closing(self._connect()) as session:
+            yield session
 
     as_kept = staticmethod(storable)
 
@@ -178,7 +167,7 @@ class Postgres(Engine):
 
     def _is_committed(self, lineage: str) -> bool:
         """Ask what became of the last transaction, as soon as the server can be asked. Raises psycopg.Error."""
-        end = time.monotonic() + self._patience
+        end = time.monotonic() + self.patience
         while self._writer.closed:
             try:
                 self._writer = self._connect_again()
@@ -217,7 +206,7 @@ class Postgres(Engine):
             self._refused, self._not_before = error, time.monotonic() + SESSION.seconds()
             raise
         try:
-            end_sessions(session, self.incarnation, self._patience, self._lost)
+            end_sessions(session, self.incarnation, self.patience, self._lost)
             lineage = lineage_of(session)
             if self.id and self._is_daemons and lineage != self._lineage:
                 raise OtherDatabase(self.address)
@@ -229,11 +218,11 @@ class Postgres(Engine):
         return session
 
     def _connect(self) -> Session:
-        return self.address.connect(self.incarnation, self._patience)
+        return self.address.connect(self.incarnation, self.patience)
 
     @contextmanager
     def _reader(self) -> Iterator[Statements]:
-        if not self._free.acquire(timeout=self._patience):
+        if not self._free.acquire(timeout=self.patience):
             raise JournalError(f"the journal {self.address} is busy: {_READERS} sessions wait for its answers")
         try:
             session = self._idle_session() or self._connect()

@@ -18,24 +18,22 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from filedrop import __version__
 from filedrop.errors import JournalError, OtherDatabase
 from filedrop.journal import postgres_looks
 from filedrop.journal.engine import refuse_moved
 from filedrop.journal.postgres_session import end_sessions, lineage_of
-from filedrop.model.hosts import Host, Lease, Seen
+from filedrop.journal.sharing import HOSTS, LEASES, REPORTS, seen_in
+from filedrop.model.hosts import Host, Me, Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
-    from filedrop.journal.engine import Connection, Engine
+    from filedrop.journal.postgres import Postgres
     from filedrop.journal.postgres_session import Address, Session
-    from filedrop.model.hosts import Look, Me, Sight
+    from filedrop.model.hosts import Look, Sight
 
-_HOSTS = """
-    SELECT name, incarnation, beat, takeover, state, boot, version, settings, is_draining, at FROM hosts ORDER BY name
-"""
-_LEASES = "SELECT name, incarnation, host, since, before, drained FROM leases ORDER BY name"
 _ENTER = """
     INSERT INTO hosts VALUES
         (%(name)s, %(mine)s, 1, %(takeover)s, %(state)s, %(boot)s, %(version)s, %(settings)s, %(is_draining)s, %(at)s)
@@ -47,8 +45,8 @@ _MAY_WRITE = "INSERT INTO processes VALUES (%(mine)s)"
 _BEAT = f"""
     UPDATE hosts SET beat = beat + 1, settings = %(settings)s, at = %(at)s
     WHERE name = %(name)s AND incarnation = %(mine)s RETURNING beat;
-    {_HOSTS};
-    {_LEASES}
+    {HOSTS};
+    {LEASES}
 """
 _AS_WATCHED = """
     SELECT 1 FROM hosts WHERE name = %(name)s AND incarnation = %(incarnation)s AND beat = %(beat)s FOR UPDATE
@@ -71,10 +69,6 @@ _REPORT = """
     INSERT INTO reports VALUES (%(name)s, %(mine)s, %(content)s)
     ON CONFLICT (host) DO UPDATE SET incarnation = excluded.incarnation, content = excluded.content
 """
-_REPORTS = "SELECT host, content FROM reports ORDER BY host"
-_DRAIN = "UPDATE hosts SET is_draining = :is_draining WHERE name = :name"
-_DRAIN_OF = "UPDATE leases SET drained = host WHERE name = :lease AND host = :name AND incarnation <> ''"
-_RESUME = "UPDATE leases SET drained = '' WHERE drained = :name"
 
 
 class Hosts:
@@ -105,7 +99,7 @@ class Hosts:
     def look(self) -> Seen:
         """What is there, without a sign of life."""
         with self._open() as session:
-            return _seen([], session.execute(_HOSTS).fetchall(), session.execute(_LEASES).fetchall())
+            return seen_in([], session.execute(HOSTS).fetchall(), session.execute(LEASES).fetchall())
 
     def enter(self, *, is_draining: bool) -> bool:
         """Be one of the hosts. Returns whether that is possible: another process may have the name."""
@@ -126,7 +120,7 @@ class Hosts:
             cursor.nextset()
             hosts = cursor.fetchall()
             cursor.nextset()
-            return _seen(own, hosts, cursor.fetchall())
+            return seen_in(own, hosts, cursor.fetchall())
 
     def replace(self, host: Host) -> bool:
         """Have a host serve nothing and write no more, if it is still as it was seen. Returns whether it was."""
@@ -166,7 +160,7 @@ class Hosts:
     def reports(self) -> dict[str, str]:
         """What each host has reported last, by its name."""
         with self._open() as session:
-            return dict(session.execute(_REPORTS).fetchall())
+            return dict(session.execute(REPORTS).fetchall())
 
     def looks(self) -> list[Look]:
         """The looks that another host has asked for by the last sign of life."""
@@ -205,42 +199,12 @@ class Hosts:
         return session
 
 
+def hosts_among(engine: Postgres, name: str, *, takeover: float, state: str, boot: str) -> Hosts:
+    """The hosts that share a journal, for this process; the rest is as `Me` has it."""
+    me = Me(name, engine.incarnation, takeover, state, boot, __version__, settings="{}")
+    return Hosts(engine.address, me, patience=min(engine.patience, takeover / 5))
+
+
 def _remove(session: Session, incarnation: str) -> None:
     for statement in _REPLACE:
         session.execute(statement, {"incarnation": incarnation})
-
-
-def drain(engine: Engine, host: str, *leases: str) -> bool:
-    """Have a host give up these leases, or all and take none. Returns whether it could be told. Raises JournalError."""
-
-    def work(connection: Connection) -> bool:
-        if not leases:
-            return connection.execute(_DRAIN, {"name": host, "is_draining": True}).rowcount == 1
-        return all(connection.execute(_DRAIN_OF, {"name": host, "lease": lease}).rowcount == 1 for lease in leases)
-
-    return engine.write(work)
-
-
-def resume(engine: Engine, host: str) -> bool:
-    """Have a host take again what is free. Returns whether there is one of this name. Raises JournalError."""
-
-    def work(connection: Connection) -> bool:
-        connection.execute(_RESUME, {"name": host})
-        return connection.execute(_DRAIN, {"name": host, "is_draining": False}).rowcount == 1
-
-    return engine.write(work)
-
-
-def hosts_of(engine: Engine) -> tuple[Seen, dict[str, str]]:
-    """The hosts of a journal and their reports, for a command. Raises JournalError."""
-    with engine.reading() as connection:
-        seen = _seen([], connection.execute(_HOSTS).fetchall(), connection.execute(_LEASES).fetchall())
-        return seen, dict(connection.execute(_REPORTS).fetchall())
-
-
-def _seen(own: list[Any], hosts: Iterable[Any], leases: Iterable[Any]) -> Seen:
-    return Seen(
-        own[0][0] if own else None,
-        {row[0]: Host(*row) for row in hosts},
-        {row[0]: Lease(*row) for row in leases},
-    )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from filedrop.journal.sharing import hosts_of
 from filedrop.model.hosts import WITHIN, Look, Sight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from filedrop.journal.postgres import Postgres
     from filedrop.journal.postgres_session import Session
     from filedrop.model.hosts import Host
 
@@ -27,6 +29,13 @@ def listen(session: Session, asked: list[Look]) -> None:
 def answer(session: Session, sight: Sight) -> None:
     """Report what this host has seen. Raises psycopg.Error."""
     session.execute(_NOTIFY, (_ANSWER, json.dumps(sight)))
+
+
+def ask_others(engine: Postgres, files: Mapping[str, str], host: str) -> Iterator[Sight]:
+    """What each other living host sees of files that `host` has made, as `ask` returns it. Raises JournalError."""
+    others = [other for other in hosts_of(engine)[0].hosts.values() if other.name != host and not other.silence()]
+    with engine.own_session() as session:
+        yield from ask(session, others, files)
 
 
 def ask(session: Session, hosts: Iterable[Host], files: Mapping[str, str]) -> Iterator[Sight]:

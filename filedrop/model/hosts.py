@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 CHORES = "chores"
 """The lease of what is done once for all hosts: status, pages, alerts."""
@@ -65,6 +68,22 @@ class Seen(NamedTuple):
     def leases_of(self, incarnation: str) -> frozenset[str]:
         """What a process has."""
         return frozenset(lease.name for lease in self.leases.values() if lease.incarnation == incarnation)
+
+    def unserved(self, accounts: Iterable[str]) -> dict[str, str]:
+        """The sentences about those accounts that no host serves, or a silent one; each by what it is about."""
+        hosts = {host.incarnation: host for host in self.hosts.values()}
+        troubles = {}
+        for name in accounts:
+            lease = self.leases.get(lease_of(name))
+            host = hosts.get(lease.incarnation) if lease else None
+            if host is None:
+                troubles[f"account {name}"] = f"no host serves account {name}: see `filedrop hosts`"
+            elif silence := host.silence():
+                troubles[f"account {name}"] = (
+                    f"account {name} is served by host {host.name}, which has given no sign of life for "
+                    f"{silence:.0f} seconds: see `filedrop hosts`"
+                )
+        return troubles
 
 
 class Look(NamedTuple):

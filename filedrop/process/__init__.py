@@ -7,6 +7,7 @@ pool     the threads that make requests
 folder_worker  the threads that touch folders, and which folders hang
 clock    the clocks
 lock     one daemon for each state folder
+share    what this host serves: all, or its part among several
 logs     the form of log lines (without_rich: the import of structlog)
 systemd  messages to the service manager; journald: log lines with fields for systemd's journal
 """

@@ -20,13 +20,13 @@ from filedrop.files.patience import within
 from filedrop.files.rights import explain
 from filedrop.process.guard import Guard
 from filedrop.process.loop import attempt
+from filedrop.process.share import Alone
 from filedrop.process.systemd import notify
 from filedrop.status.daemon_file import DaemonFile, encoded
 from filedrop.status.matters import in_a_line
 from filedrop.status.model import VERSION, Status
 from filedrop.status.page_file import ANYWAY, Pages, is_at_home, responding_folders, without_trifles
 from filedrop.status.survey import Survey, part_of
-from filedrop.status.together import AmongHosts, together
 from filedrop.storage import checked
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.journal import Journal
     from filedrop.model.report import DaemonReport
+    from filedrop.process.share import Share
     from filedrop.status.matters import Key
     from filedrop.status.survey import DaemonPart
 
@@ -52,8 +53,8 @@ class StatusFile:
     """Keeps status.json up to date while a daemon works. `alerts` says what couldn't be sent of mails and the like.
 
     `tables` says what is wrong with the mapping's tables, and may take long. `reported`: the matters that an alert has
-    reported to the administrator. `hosting`: this host among several; only the one that does the chores writes into the
-    root, for all. `patience`: the seconds for a share, and for the last word.
+    reported to the administrator. `share`: what this host serves; of several, the one that does the chores writes into
+    the root, for all: the `whole` of its part and theirs. `patience`: the seconds for a share, and for the last word.
     """
 
     def __init__(
@@ -65,14 +66,16 @@ class StatusFile:
         alerts: Callable[[], Sequence[str]] = tuple,
         tables: Callable[[], Sequence[str]] = tuple,
         reported: Callable[[], Container[Key]] = frozenset,
-        hosting: AmongHosts | None = None,
+        share: Share | None = None,
+        whole: Callable[[DaemonPart], DaemonPart] = lambda own: own,
         patience: float = PATIENCE,
     ) -> None:
         self._patience = patience
         self._alerts = alerts
         self._tables = tables
         self._reported = reported
-        self._hosting = hosting
+        self._share = share or Alone()
+        self._whole = whole
         self._config = config
         self._root = config.root
         self._journal = journal
@@ -141,11 +144,10 @@ class StatusFile:
         part = replace(part, troubles={**part.troubles, **self.troubles()})
         with suppress(OSError):  # the journal, which is there, too, reports a disk that is full
             self._daemon_file.write(part)
-        if self._hosting:
-            self._hosting.report(encoded(part))
-            if not self._hosting.does_chores:
-                return
-            part = together(self._config, part, self._hosting.name, self._hosting.seen, self._hosting.reports)
+        self._share.report(encoded(part))
+        if not self._share.does_chores:
+            return
+        part = self._whole(part)
         self._guard.begin()
         try:
             self._guard.make("the status", partial(self._survey_and_write, part, now, running=running), None)

@@ -60,10 +60,10 @@ class Story:
     def begin(self) -> int:
         """Have a new process of `a` serve all, and all its threads run. Returns its id."""
         tree = self.tree
-        assert tree.engine.drain("b")
+        assert tree.drain("b")
         tree.start("a")
         tree.until(self._serves, what="a serves all")
-        assert tree.engine.resume("b")
+        assert tree.resume("b")
         tree.drop(EACH, named=NAMED)
         self.settle()
         return tree.daemons["a"].pid

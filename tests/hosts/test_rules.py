@@ -45,14 +45,18 @@ def opened(database: str) -> Postgres:
     return Postgres(database, is_daemons=True, patience=5.0)
 
 
+def hosts_among(engine: Postgres, name: str, state: str = "") -> Hosts:
+    from filedrop.journal import postgres_hosts  # noqa: PLC0415 - an extra
+
+    return postgres_hosts.hosts_among(engine, name, takeover=15.0, state=state or name, boot="")
+
+
 @pytest.fixture
 def two(database: str) -> Iterator[tuple[Postgres, Hosts, Hosts]]:
     """The journal of host a, and the hosts as a and b see them."""
     first, second = opened(database), opened(database)
     with closing(first), closing(second):
-        a, b = (
-            engine.hosts(name, takeover=15.0, state=name, boot="") for engine, name in ((first, "a"), (second, "b"))
-        )
+        a, b = (hosts_among(engine, name) for engine, name in ((first, "a"), (second, "b")))
         with closing(a), closing(b):
             assert a.enter(is_draining=False)
             assert b.enter(is_draining=False)
@@ -102,7 +106,7 @@ def test_one_that_is_amid_a_transaction(two: tuple[Postgres, Hosts, Hosts]) -> N
 def test_a_name_is_one_hosts(database: str) -> None:
     """Another process with the name of a host that is there doesn't become one."""
     another = opened(database)
-    with closing(another), closing(another.hosts("a", takeover=15.0, state="another", boot="")) as third:
+    with closing(another), closing(hosts_among(another, "a", state="another")) as third:
         assert not third.enter(is_draining=False)
 
 

@@ -65,10 +65,10 @@ def test_resumed_amid_a_drain(tree: SharedTree) -> None:
     tree.front.next("POST /outbox", slow)
     tree.drop()
     assert slow.came.wait(60)
-    assert tree.engine.drain("a")
+    assert tree.drain("a")
     tree.until(lambda: tree.serving()[CHORES] == "", what="a gives up what it can")
     tree.until(lambda: list(tree.serving().values()).count("a") == 1, what="a gives up the other account")
-    assert tree.engine.resume("a")
+    assert tree.resume("a")
     tree.until(lambda: list(tree.serving().values()).count("a") == 3, what="a is resumed")
     slow.release.set()
     tree.drop(2)
@@ -79,7 +79,7 @@ def test_resumed_amid_a_drain(tree: SharedTree) -> None:
 def test_drained_and_taken_by_nobody_else(tree: SharedTree) -> None:
     """An account that its host has given up is served by it again where no other host takes it."""
     lease = lease_of(tree.names[0])
-    assert tree.engine.drain("a", lease)
+    assert tree.drain("a", lease)
     tree.until(lambda: tree.serving()[lease] == "", what="it is given up")
     tree.drop()
     tree.until(tree.is_settled, 60, what="it is served again")
@@ -89,7 +89,7 @@ def test_drained_and_taken_by_nobody_else(tree: SharedTree) -> None:
 def test_given_back_after_an_error(tree: SharedTree, server: Server, database: str) -> None:
     """What a host has given up gets free, also if the database couldn't write that at first."""
     server.sql(REFUSE_TO_GIVE_BACK, database)
-    assert tree.engine.drain("a")
+    assert tree.drain("a")
     tree.until(lambda: "host.unheard" in tree.log_of("a"), what="a is refused")
     server.sql("DROP TRIGGER refuse ON filedrop.leases", database)
     tree.until(lambda: not any(tree.serving().values()), 30, what="all is free")
@@ -97,7 +97,7 @@ def test_given_back_after_an_error(tree: SharedTree, server: Server, database: s
 
 def test_a_take_whose_answer_was_lost(tree: SharedTree, server: Server, database: str) -> None:
     """What the database says to be a host's is served by it, although the host has never heard so."""
-    assert tree.engine.drain("a")
+    assert tree.drain("a")
     tree.until(lambda: not any(tree.serving().values()), what="all is free")
     incarnation = tree.seen().hosts["a"].incarnation
     server.sql(f"UPDATE filedrop.leases SET incarnation = '{incarnation}'", database)  # noqa: S608 - our own word

@@ -25,6 +25,7 @@ from support.memory import folder_in_memory
 from werkzeug.http import http_date
 
 from filedrop.daemon.hosting import REPLACED
+from filedrop.journal import sharing
 from filedrop.journal.postgres import Postgres
 from filedrop.model.hosts import CHORES, lease_of
 from filedrop.sandbox import Sandbox, SandboxAccount
@@ -190,7 +191,15 @@ log: {{format: json}}
 
     def seen(self) -> Seen:
         """The hosts and leases now."""
-        return self.engine.who_serves()[0]
+        return sharing.hosts_of(self.engine)[0]
+
+    def drain(self, host: str, *leases: str) -> bool:
+        """Have a host give up these leases, or all. Returns whether it could be told."""
+        return sharing.drain(self.engine, host, *leases)
+
+    def resume(self, host: str) -> bool:
+        """Have a host take again what is free. Returns whether there is one of this name."""
+        return sharing.resume(self.engine, host)
 
     def serving(self) -> dict[str, str]:
         """Which host has which lease now, "" where none has."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filedrop import journal
 
-_OF_ONE_ENGINE = re.compile(r"migration|sqlite|postgres|__init__")
+_OF_ONE_ENGINE = re.compile(r"migration|sharing|sqlite|postgres|__init__")
 _IS_STATEMENT = re.compile(
     r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s(?!.*sqlite_master)"
 )  # which is asked by its engine

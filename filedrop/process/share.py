@@ -1,0 +1,111 @@
+"""A host's share of the work: all of it, unless several hosts share the journal (daemon/hosting)."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterable, Mapping
+
+    from filedrop.config import Config
+
+
+class Share(Protocol):
+    """What this host serves, and what it and the other hosts know of each other.
+
+    `mine`: the leases that it has. `trouble`: why it takes none, as a sentence, "" where it does. `reports`: what the
+    hosts have reported last, by their names, as far as this host does the chores.
+    """
+
+    name: str
+    mine: frozenset[str]
+    trouble: str
+    is_draining: bool
+    reports: Mapping[str, str]
+
+    @property
+    def does_chores(self) -> bool:
+        """Whether this host tells people about all: status, pages, alerts."""
+
+    def serves(self, account: str | None) -> bool:
+        """Whether this host is to serve an account, or what no account has (None)."""
+
+    def host_that_keeps(self, company: str, former: str, account: str) -> str | None:
+        """The host that serves a company for its former account, and must give it up before it is another's.
+
+        None where no other host does; "" where no host serves the account.
+        """
+
+    def is_alive(self) -> bool:
+        """Whether the other hosts know that this one is alive."""
+
+    def enter(self, stopped: threading.Event) -> bool:
+        """Begin to have a share; False if stopped meanwhile. Raises JournalError."""
+
+    def for_one_run(self, stopped: threading.Event) -> AbstractContextManager[None]:
+        """A context in which this host serves what was free at its beginning. Raises JournalError."""
+
+    def configure(self, config: Config) -> None:
+        """Go by this configuration from now on."""
+
+    def give_back(self, lease: str) -> None:
+        """Nothing of it is left here: another host may serve it."""
+
+    def report(self, content: str) -> None:
+        """Have the others know this of this host."""
+
+    def unserved(self, accounts: Iterable[str]) -> dict[str, str]:
+        """The sentences about those accounts that no living host serves; each by what it is about."""
+
+    def close(self, *, is_clean: bool) -> None:
+        """Have no share any more; where nothing is left here (`is_clean`), the others may take all at once."""
+
+
+class Alone:
+    """The share of a host that has the journal to itself."""
+
+    name = ""
+    mine = frozenset[str]()
+    trouble = ""
+    is_draining = False
+    reports: Mapping[str, str] = MappingProxyType({})
+    does_chores = True
+
+    def serves(self, account: str | None) -> bool:  # noqa: ARG002 - it serves all
+        """It serves all."""
+        return True
+
+    def host_that_keeps(self, company: str, former: str, account: str) -> str | None:  # noqa: ARG002 - likewise
+        """There are no others."""
+        return None
+
+    def is_alive(self) -> bool:
+        """Nobody else has to know."""
+        return True
+
+    def enter(self, stopped: threading.Event) -> bool:  # noqa: ARG002 - it waits for nobody
+        """There is nobody to wait for."""
+        return True
+
+    def for_one_run(self, stopped: threading.Event) -> AbstractContextManager[None]:  # noqa: ARG002 - likewise
+        """It serves all."""
+        return nullcontext()
+
+    def configure(self, config: Config) -> None:
+        """There is nobody to be told."""
+
+    def give_back(self, lease: str) -> None:
+        """There is nobody to take it."""
+
+    def report(self, content: str) -> None:
+        """There is nobody to be told."""
+
+    def unserved(self, accounts: Iterable[str]) -> dict[str, str]:  # noqa: ARG002 - likewise
+        """It serves all."""
+        return {}
+
+    def close(self, *, is_clean: bool) -> None:
+        """There is nobody to be told."""
