@@ -51,18 +51,11 @@ def look_at(desk: Desk, name: str) -> ReadyFile | None:
     """Read a file if its writer is done; else the scanner remembers it. Raises OSError, JournalError."""
     try:
         opened = OpenedDocument.open(desk.folder.at() / name)
-    except FileNotFoundError:
-        return None
-    except InUse as error:
-        remember_in_use(desk, name, error)
-        return None
     except OSError as error:
         return look_at_unreadable(desk, name, error)
     ready = None
     try:
         ready = look_into(desk, name, opened)
-    except InUse as error:
-        remember_in_use(desk, name, error)
     finally:
         if ready is None or ready.opened is None:
             opened.close()
@@ -70,12 +63,12 @@ def look_at(desk: Desk, name: str) -> ReadyFile | None:
 
 
 def look_into(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile | None:
-    """Read an open file if its writer is done. Raises InUse where it certainly isn't, OSError, JournalError."""
-    if not is_writer_done(desk, name, opened.status):
-        return None
+    """Read an open file if its writer is done; else the scanner remembers it. Raises OSError, JournalError."""
     rules, stamp = desk.shared.rules, opened.stamp
     content: Reading | DocumentError
     try:
+        if not is_writer_done(desk, name, opened.status):
+            return None
         content = desk.scanner.fault(name, stamp) or opened.read(rules.max_size, desk.identification.xpaths)
     except Changing:
         desk.scanner.note_written(name)
@@ -83,10 +76,9 @@ def look_into(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile | None
         return None
     except DocumentError as error:
         content = error
-    except PermissionError as error:  # it could be opened: somebody has locked a part of it
-        raise InUse(error.errno, error.strerror) from error
     except OSError as error:
-        return look_at_unreadable(desk, name, error)
+        is_used = isinstance(error, PermissionError)  # it could be opened: somebody writes it, or has locked a part
+        return look_at_unreadable(desk, name, InUse(error.errno, error.strerror) if is_used else error)
     if not isinstance(content, DocumentError):
         return _ready(desk, name, opened.status, content, opened)
     # Its writer may go on without a file event: look again, but read it only after a change.
@@ -96,7 +88,10 @@ def look_into(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile | None
 
 
 def look_at_unreadable(desk: Desk, name: str, error: OSError) -> ReadyFile | None:
-    """A file that the system doesn't read; None while that may change. Raises OSError, JournalError."""
+    """A file that the system doesn't read; None while that may change, and if it is gone. Raises as `look_at`."""
+    if isinstance(error, InUse):
+        remember_in_use(desk, name, error)
+        return None
     try:
         status = (desk.folder.at() / name).lstat()
     except FileNotFoundError:
