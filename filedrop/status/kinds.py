@@ -8,25 +8,9 @@ from typing import Literal, TypeAlias
 from filedrop.texts.languages import marked, plural
 
 Kind = Literal[
-    "stopped",
-    "journal",
-    "account",
-    "folder",
-    "trouble",
-    "table",
-    "decide",
-    "failed",
-    "rejected",
-    "repeated",
-    "owed",
-    "unanswered",
-    "stray",
-    "late",
-    "overdue",
-    "stuck",
-    "doubt",
-    "alert",
-]
+    "stopped", "journal", "account", "folder", "trouble", "table", "decide", "failed", "rejected", "repeated", "owed",
+    "unanswered", "stray", "late", "overdue", "stuck", "doubt", "alert",
+]  # fmt: skip
 Plural: TypeAlias = tuple[str, str]
 
 _MINUTE = 60.0

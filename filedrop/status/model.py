@@ -223,40 +223,8 @@ def folders_of(status: Status) -> Iterator[tuple[str, FolderStatus]]:
         yield "", status["unassigned"]
 
 
-NO_REPORT = AccountStatus(
-    reachable=None,
-    login="unknown",
-    condition="unknown",
-    unread=None,
-    for_nobody=None,
-    nobodys=[],
-    last_poll=None,
-    why="",
-    next_attempt=None,
-    lists=[],
-    left_behind=[],
-    surplus=[],
-    fetched="",
-)
-"""Of an account about which nobody has reported anything."""
-
 NOT_KNOWN = CompanyStatus(
-    waiting=0,
-    sending=0,
-    doubt=0,
-    sent=0,
-    overdue=0,
-    failed=0,
-    received=0,
-    stuck=0,
-    held=False,
-    why="",
-    reasons={},
-    folders=[],
-    documents=[],
-    messages=[],
-    strays=None,
-    unlisted={},
-    keep_archive="forever",
-)
+    waiting=0, sending=0, doubt=0, sent=0, overdue=0, failed=0, received=0, stuck=0, held=False, why="", reasons={},
+    folders=[], documents=[], messages=[], strays=None, unlisted={}, keep_archive="forever",
+)  # fmt: skip
 """Of a company about which nothing can be found out."""

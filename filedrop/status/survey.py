@@ -16,12 +16,12 @@ from filedrop.config.shown import shown
 from filedrop.errors import JournalError
 from filedrop.model.document import State
 from filedrop.model.message import UNASSIGNED
+from filedrop.model.report import AccessReport, AccountReport, InboxReport
 from filedrop.process.guard import Guard
 from filedrop.status import matters
 from filedrop.status.folders import FolderSurvey
 from filedrop.status.model import (
     COUNTS,
-    NO_REPORT,
     NOT_KNOWN,
     VERSION,
     AccountStatus,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Company, Config
     from filedrop.journal import Journal
-    from filedrop.model.report import AccountReport, DaemonReport, FolderReport
+    from filedrop.model.report import DaemonReport, FolderReport
     from filedrop.status.folders import FolderSnapshot
 
 _REACHABLE = {"ok": True, "refused": True, "away": False, "wrong address": False}
@@ -81,6 +81,10 @@ def account_status(account: AccountReport) -> AccountStatus:
         surplus=[],
         fetched="",
     )
+
+
+NO_REPORT = account_status(AccountReport("", AccessReport(), InboxReport(), {}, (), ()))
+"""Of an account about which nobody has reported anything."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,10 @@ from filedrop.model.report import LISTED
 from filedrop.process.lock import locked_state
 from filedrop.status import daemon_file, folders
 from filedrop.status.folders import LONGEST
-from filedrop.status.model import NO_REPORT, CompanyStrays
+from filedrop.status.model import CompanyStrays
 from filedrop.status.reasons import Left
 from filedrop.status.status_file import NAME, StatusFile, read
-from filedrop.status.survey import DaemonPart, Survey
+from filedrop.status.survey import NO_REPORT, DaemonPart, Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
