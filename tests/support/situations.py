@@ -367,7 +367,7 @@ def several_hosts(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
         journal="the journal can't be reached", tables=["the table customers.csv is missing"],
     )  # fmt: skip
     reports = {"mine": daemon_file.encoded(part), "other": daemon_file.encoded(others)}
-    scene.part = together(scene.config, part, "mine", None, reports)
+    scene.part = together(part, "mine", reports, {})
 
 
 @situation
