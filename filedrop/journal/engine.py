@@ -135,6 +135,10 @@ class Engine(ABC):
     def keep_up(self) -> None:  # noqa: B027 - most engines need none
         """Do what keeps it small and fast; the daemon calls this each second. Never raises."""
 
+    def version(self) -> int | None:
+        """A number that changes with each commit of any process; None where that can't be told. Raises JournalError."""
+        return None
+
     def shrink(self) -> bool:
         """Give some of the space of removed rows back to the disk. Returns whether there is more."""
         return False

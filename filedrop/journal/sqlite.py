@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+import threading
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,8 @@ class Sqlite(Engine):
         self._is_moving = is_moving
         self._readers: list[sqlite3.Connection] = []  # idle ones
         self._guard: sqlite3.Connection | None = None
+        self._observer: sqlite3.Connection | None = None
+        self._version_lock = threading.Lock()
         self._checkpoints = migrates
         self._rows = 0  # written until the last checkpoint
         self._is_behind = True  # is there something in the -wal that the file lacks?
@@ -84,8 +87,9 @@ class Sqlite(Engine):
 
     def close(self) -> None:
         """Close all connections. Nothing is lost without this call."""
-        for connection in (*self._readers, *([self._guard] if self._guard else []), self._writer):
-            connection.close()
+        for connection in (*self._readers, self._guard, self._observer, self._writer):
+            if connection is not None:
+                connection.close()
         if self._checkpoints and self.is_whole:
             note_closed(self.path)
 
@@ -125,6 +129,14 @@ class Sqlite(Engine):
         is_idle, self._seen = self._seen == self.commits, self.commits
         if is_idle and self._is_behind and not self._writer_lock.locked():
             self.checkpoint()
+
+    def version(self) -> int | None:
+        """What SQLite counts for one connection, which never writes."""
+        with self._version_lock, self._translated():
+            if self._observer is None:
+                self._observer = self._connect()
+            ((version,),) = self._observer.execute("PRAGMA data_version")
+        return int(version)
 
     def describe(self) -> str:
         """The library and its version."""

@@ -30,6 +30,7 @@ from filedrop.outbound.reporting import Reporter
 from filedrop.outbound.responses import write_responses
 from filedrop.outbound.retention import Retention
 from filedrop.outbound.scanner import Scanner
+from filedrop.outbound.stillness import Stillness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,6 +85,7 @@ class OutboundPipeline:
         self.was_scanned = self.is_accounted_for = self.is_hindered = False
         self._answers = partial(workers.answers, self)
         self.reconciliation = Reconciliation(desk, self._answers)
+        self._stillness = Stillness(desk, self.reconciliation)
         self._reporter = Reporter(desk, self.reconciliation.strays)
         self._shared = shared
         self._mailbox = mailbox
@@ -124,6 +126,10 @@ class OutboundPipeline:
         self._shared.put(Stepped((has_news or self._moves.total > moved) and self._handover.is_idle()))
 
     def _take_step(self) -> None:
+        if self._shared.steady() >= self.reconciliation.next and self._stillness.holds():
+            self.reconciliation.put_off()
+            self.scanner.note_unchanged(self._shared.steady())
+            return
         # After an error; else reset below.
         self._not_before = self._shared.steady() + self._shared.rules.rescan.total_seconds()
         is_known = False
@@ -132,6 +138,8 @@ class OutboundPipeline:
             is_known = True
             if is_available:
                 self._take_further()
+                if not self.reconciliation.is_under_way:
+                    self._stillness.note()
                 self._not_before = -math.inf
         except BaseException:
             self.reconciliation.give_up()  # what was just claimed may have no row: the next step looks for that
@@ -206,6 +214,8 @@ class OutboundPipeline:
         try:
             self.folder.take_up(shared.journal)
             if shared.steady() >= self.reconciliation.next:
+                if not self.reconciliation.is_under_way:
+                    self._stillness.begin()
                 self.scanner.wake()
             self.reconciliation.step(comes_first=bool(health.trouble), only_rows=not self.is_accounted_for)
             if self.scanner.due() <= shared.steady():

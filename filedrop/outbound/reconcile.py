@@ -54,11 +54,13 @@ LISTED_AT_ONCE = 1000  # names
 class Findings:
     """What the last comparison of a folder has found missing, by kind, and what the notes in `sending/` say, by id.
 
-    `is_first`: no comparison has ended yet. `strays`: files that nobody will send.
+    `is_first`: no comparison has ended yet. `in_sending`: how many names and rows there were in `sending/`. `strays`:
+    files that nobody will send.
     """
 
     def __init__(self) -> None:
         self.is_first = True
+        self.in_sending = 0
         self.notes: dict[str, Text] = {}
         self.strays = Strays()
         self._last: dict[str, frozenset[str]] = {}
@@ -66,6 +68,12 @@ class Findings:
     def last(self, what: str) -> frozenset[str]:
         """What the last comparison has found."""
         return self._last.get(what, frozenset())
+
+    def are_none(self) -> bool:
+        """Whether the next comparison has nothing to end, to report or to write, unless something changes."""
+        strays = self.strays
+        is_clean = strays.found == () and not any(candidates for candidates, _ in strays.candidates.values())
+        return is_clean and not (self.is_first or self.in_sending or self.notes or any(self._last.values()))
 
     def twice(self, what: str, found: frozenset[str]) -> frozenset[str]:
         """What both this comparison and the last have found: a person may still be moving the rest."""
@@ -87,6 +95,15 @@ class Reconciliation:
     def strays(self) -> Strays:
         """The files in the folder that nobody will send."""
         return self._findings.strays
+
+    @property
+    def has_found_nothing(self) -> bool:
+        """Whether the last comparison has ended, and left nothing to the next one."""
+        return self._begun is None and self._findings.are_none()
+
+    def put_off(self) -> None:
+        """Leave out the comparison that is due: nothing has changed."""
+        self.next = self._desk.shared.steady() + self._desk.shared.rules.rescan.total_seconds()
 
     @property
     def is_under_way(self) -> bool:
@@ -136,7 +153,7 @@ class Reconciliation:
             self._begun = None
             raise
         self._begun, self._findings.is_first = None, False
-        self.next = steady() + desk.shared.rules.rescan.total_seconds()
+        self.put_off()
 
 
 def _compare(desk: Desk, findings: Findings) -> Slices:
@@ -178,6 +195,7 @@ def _compare_sending(
     folder, put_off = desk.folder, desk.handover.put_off  # not what is put off meanwhile
     there = set((yield from _listed(folder.documents("sending"))))
     files = yield from _listed(desk.shared.journal.documents.files_in(folder.id, "sending"))
+    findings.in_sending = len(there) + len(files)
     unknown = there - {name for name, _ in files}
     unadopted = yield from _adopt(desk, sorted(unknown), doubtful=doubtful)
     _end_gone(desk, findings, "sending", [document_id for name, document_id in files if name not in there])

@@ -57,6 +57,10 @@ class Scanner:
         """Have the folder listed."""
         self._is_woken = True
 
+    def note_unchanged(self, now: float) -> None:
+        """Note that a listing would have found what the last one has found."""
+        self.last_scan = now
+
     def is_closed(self, name: str) -> bool:
         """Whether a file's writer has closed it, and nobody has written it since, as far as the system has told."""
         self._take_events()
