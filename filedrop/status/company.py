@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from filedrop.status.folders import ForAdministrators
 from filedrop.status.kinds import KINDS
 from filedrop.status.matters import AWAY, key_of
-from filedrop.texts.languages import ENGLISH, Translatable, counted, lasting, marked, translated
+from filedrop.texts.languages import Translatable, counted, lasting, marked, translated
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -96,7 +96,7 @@ def _counts(company: CompanyStatus, language: str, *, is_running: bool | None) -
     """The counts with their reasons in plain words."""
     documents = [_document(document, language) for document in company["documents"]]
     reasons: dict[Count, str] = {
-        "waiting": _waiting(company, is_running=is_running),
+        "waiting": company["why"] if company["held"] else _waiting(company, is_running=is_running),
         "sending": marked("filedrop continues with them when it runs again")
         if is_running is False
         else marked("being sent now, or waiting to be moved"),
@@ -107,18 +107,7 @@ def _counts(company: CompanyStatus, language: str, *, is_running: bool | None) -
         "sent": marked("accepted by the access point, not delivered yet; filedrop keeps checking"),
     }
     reasons = {count: translated(reason, language) for count, reason in reasons.items()}
-    if company["held"]:
-        reasons["waiting"] = _held(company, language)
     return {**company, "why": "", "documents": documents, "reasons": company["reasons"] | reasons}
-
-
-def _held(company: CompanyStatus, language: str) -> str:
-    """Why nothing is sent from a folder with a HOLD file; its name and its folder are in the English sentence."""
-    if language == ENGLISH:
-        return company["why"]
-    return translated(
-        "Sending is on hold, because of a HOLD file. filedrop sends nothing until you delete it.", language
-    )
 
 
 def _waiting(company: CompanyStatus, *, is_running: bool | None) -> str:

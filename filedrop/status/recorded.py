@@ -64,6 +64,8 @@ def repeated_lately(journal: Journal, config: Config, guard: Guard, now: datetim
 def recorded(journal: Journal, config: Config, guard: Guard, now: datetime) -> Recorded:
     """What the journal knows now. What can't be made of it is missing, as the guard reports. Raises JournalError."""
     served = served_folders(config, journal)
+    companies = config.companies.values()
+    served_by = {served[path]: company.name for company in companies for path in company.outbound if path in served}
     stuck, stuck_for_nobody = _stuck(journal, config, guard)
     what = "which documents wait, are in doubt, are overdue or have warnings"
     nothing: dict[str, dict[str, Newest]] = {}
@@ -75,7 +77,7 @@ def recorded(journal: Journal, config: Config, guard: Guard, now: datetime) -> R
                 (Counter(journal.documents.counts(served[path])) for path in company.outbound if path in served),
                 Counter[str](),
             )
-            for company in config.companies.values()
+            for company in companies
         },
         stuck=stuck,
         stuck_for_nobody=stuck_for_nobody,
@@ -89,10 +91,10 @@ def recorded(journal: Journal, config: Config, guard: Guard, now: datetime) -> R
         lately={
             "rejected": guard.make(
                 "what receivers rejected lately",
-                lambda: list(rejected_since(journal, config, served, now - LATELY)),
+                lambda: list(rejected_since(journal, config, served_by, now - LATELY)),
                 [],
             ),
-            **guard.make("which answers are missing", partial(silences, journal, config, served, now), {}),
+            **guard.make("which answers are missing", partial(silences, journal, config, served_by, now), {}),
         },
     )
 

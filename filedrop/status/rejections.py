@@ -17,7 +17,6 @@ from filedrop.times import stated
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from filedrop.config import Config
     from filedrop.journal import Journal
@@ -30,15 +29,15 @@ _WITH_REASON = marked("{rejection}: {reason}")
 
 
 def rejected_since(
-    journal: Journal, config: Config, served: Mapping[Path, str], since: datetime
+    journal: Journal, config: Config, served_by: Mapping[str, str], since: datetime
 ) -> Iterator[tuple[str, Item]]:
     """What was rejected since then, newest first: the company, as it is called now, and the document.
 
     The company is the one that serves the document's folder, else the document's own, else the one that received the
-    response; "" where the configuration has none of these, or the response may be about documents of several.
+    response; "" where the configuration has none of these, or the response may be about documents of several. `served_by`:
+    the companies that serve folders, by the ids of these.
     """
     responses = journal.responses.rejections(since)
-    served_by = {served.get(path): company.name for company in config.companies.values() for path in company.outbound}
     ids = {response.document for response in responses}
     documents = {document.id: document for document in journal.documents.by_ids(ids)} if ids else {}
     for response in responses:

@@ -12,7 +12,6 @@ from filedrop.times import stated
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
-    from pathlib import Path
 
     from filedrop.config import Config
     from filedrop.journal import Journal
@@ -24,10 +23,13 @@ UNANSWERED = marked("The receiver hasn't answered")
 
 
 def silences(
-    journal: Journal, config: Config, served: Mapping[Path, str], now: datetime
+    journal: Journal, config: Config, served_by: Mapping[str, str], now: datetime
 ) -> dict[Kind, list[tuple[str, Item]]]:
-    """What is without an answer for too long, each with its company. `served`: folders by path. Raises JournalError."""
-    return {"owed": list(_owed(journal, config, now)), "unanswered": list(_unanswered(journal, config, served, now))}
+    """What is without an answer for too long, each with its company. Raises JournalError.
+
+    `served_by`: the companies that serve folders, by the ids of these.
+    """
+    return {"owed": list(_owed(journal, config, now)), "unanswered": list(_unanswered(journal, config, served_by, now))}
 
 
 def _owed(journal: Journal, config: Config, now: datetime) -> Iterator[tuple[str, Item]]:
@@ -38,13 +40,12 @@ def _owed(journal: Journal, config: Config, now: datetime) -> Iterator[tuple[str
 
 
 def _unanswered(
-    journal: Journal, config: Config, served: Mapping[Path, str], now: datetime
+    journal: Journal, config: Config, served_by: Mapping[str, str], now: datetime
 ) -> Iterator[tuple[str, Item]]:
     """The company with each document that its receiver was to answer, and hasn't for `answer_after`, newest first.
 
     The company is the one that serves the document's folder, else the document's own.
     """
-    served_by = {served.get(path): company.name for company in config.companies.values() for path in company.outbound}
     for document, delivered in journal.answers.unanswered(now - _longest(config) - REPORTED, now):
         company = served_by.get(document.folder, document.company)
         if _is_reported(config, company, delivered, now):

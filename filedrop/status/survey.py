@@ -38,6 +38,7 @@ from filedrop.status.reasons import Left, fetched, in_sending, listed_documents,
 from filedrop.status.recorded import Recorded, recorded, repeated_lately
 from filedrop.status.starting import start_command
 from filedrop.status.strays import RemovedFolders, strays_by_company
+from filedrop.texts.languages import ENGLISH, Translatable, marked, translated
 from filedrop.times import from_seconds, stated
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from filedrop.model.report import DaemonReport, FolderReport
     from filedrop.status.folders import FolderSnapshot
 
+_HELD = marked("Sending is on hold, because of a HOLD file. filedrop sends nothing until you delete it.")
 _REACHABLE = {"ok": True, "refused": True, "away": False, "wrong address": False}
 
 
@@ -370,4 +372,5 @@ def _troubles(told: DaemonPart, in_folders: str) -> dict[str, str]:
 def _why_held(outbound: Mapping[Path, FolderSnapshot]) -> str:
     """Which files hold these folders, and what to do; "" where none does."""
     files = "; ".join(f"the file {there.held_by} is in {path}" for path, there in outbound.items() if there.held_by)
-    return f"{files}; filedrop sends nothing from there until you delete it" if files else ""
+    why = f"{files}; filedrop sends nothing from there until you delete it"
+    return Translatable(lambda language: why if language == ENGLISH else translated(_HELD, language)) if files else ""
