@@ -34,8 +34,8 @@ def rejected_since(
     """What was rejected since then, newest first: the company, as it is called now, and the document.
 
     The company is the one that serves the document's folder, else the document's own, else the one that received the
-    response; "" where the configuration has none of these, or the response may be about documents of several. `served_by`:
-    the companies that serve folders, by the ids of these.
+    response; "" where the configuration has none of these, or the response may be about documents of several.
+    `served_by`: the companies that serve folders, by the ids of these.
     """
     responses = journal.responses.rejections(since)
     ids = {response.document for response in responses}
