@@ -233,10 +233,14 @@ def is_at_home(file: Entry, folders: Sequence[Path], journal: Journal) -> bool:
 
 
 def without_trifles(status: Status) -> object:
-    """What is worth writing at once: not the time, nor how much room there is, while there is enough."""
+    """What is worth writing at once: not the times, nor how much room there is, while there is enough."""
     companies = {
         name: {**company, "folders": [{**folder, "free": None} for folder in company["folders"]]}
         for name, company in status["companies"].items()
     }
     unassigned = {**(status["unassigned"] or {}), "free": None}
-    return {**status, "written": None, "heard": None, "companies": companies, "unassigned": unassigned}
+    accounts = {
+        name: {**account, "last_poll": account["last_poll"] is not None} for name, account in status["accounts"].items()
+    }
+    times = {"written": None, "heard": None}
+    return {**status, **times, "companies": companies, "accounts": accounts, "unassigned": unassigned}
