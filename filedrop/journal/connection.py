@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 CAN_SHRINK = "PRAGMA auto_vacuum"
@@ -27,12 +28,22 @@ _READ_VERSION = 19  # its offset in the file's header (sqlite.org/fileformat2.ht
 _WITHOUT_WAL = b"\x01"
 
 
-def connect(path: Path, *, patience: float = 5.0) -> sqlite3.Connection:
+class FileConnection(sqlite3.Connection):
+    """A connection to a journal's file, as the engine's parts use one."""
+
+    def execute_each(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> list[int]:
+        """Run a statement for each of these values; how many rows each time has written."""
+        return [self.execute(statement, row).rowcount for row in rows]
+
+
+def connect(path: Path, *, patience: float = 5.0) -> FileConnection:
     """A connection that waits so many seconds for another's lock, and commits each statement by itself.
 
     It may be used by any thread, by one at a time. Raises sqlite3.Error.
     """
-    connection = sqlite3.connect(path, timeout=patience, check_same_thread=False, isolation_level=None)
+    connection = sqlite3.connect(
+        path, timeout=patience, check_same_thread=False, isolation_level=None, factory=FileConnection
+    )
     connection.execute("PRAGMA wal_autocheckpoint=0")
     connection.execute(f"PRAGMA journal_size_limit={_LARGEST_WAL}")
     return connection

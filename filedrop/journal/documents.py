@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import asdict
-from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import Changed, FiledropError
+from filedrop.journal.engine import write_rows
 from filedrop.journal.finding import Finding
 from filedrop.journal.folders import unsettle
 from filedrop.journal.rows import MOMENTS, NAMES, document_of
 from filedrop.journal.schema import as_moment, as_name
 from filedrop.journal.statements import ALL, BELIEVED, COLUMNS, NEEDY, SAME
 from filedrop.journal.tying import tie_waiting
+from filedrop.model.document import Document
 from filedrop.model.twins import same_company
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from filedrop.journal.engine import Connection
-    from filedrop.model.document import Document
 
 # Columns that never change: an UPDATE without them leaves their indexes alone.
 _FIXED = (
@@ -72,29 +71,31 @@ class Documents(Finding):
 
     def record(self, document: Document) -> Document:
         """Write a document's step durably and return it with its new revision. Raises Changed, JournalError."""
-        return self._write(lambda connection: put(connection, document))
+        (result,) = self.record_each([document])
+        if isinstance(result, FiledropError):
+            raise result
+        return result
 
     def record_all(self, documents: Iterable[Document]) -> list[Document]:
         """Write the steps of several documents in one commit; returns those that had not changed meanwhile."""
         wanted = list(documents)
-        return self._write(lambda connection: _put_all(connection, wanted)) if wanted else []
+        return self._write(lambda connection: _unchanged(put_all(connection, wanted))) if wanted else []
 
     def restore(self, documents: Iterable[Document]) -> None:
         """Write documents from their sidecars in one commit. Untrusted, they count for their own company only."""
         wanted = list(documents)
 
         def work(connection: Connection) -> None:
-            written = _put_all(connection, wanted, _write)
+            written = _unchanged(_write_all(connection, wanted))
             connection.executemany(_INSERT_RESTORED, [{"id": document.id} for document in written])
-            for document in written:  # only now: what is untrusted must be known as that
-                tie_waiting(connection, document)
+            tie_waiting(connection, written)  # only now: what is untrusted must be known as that
 
         if wanted:
             self._write(work)
 
     def record_each(self, documents: Iterable[Document]) -> list[Document | FiledropError]:
         """Write a step of each document in one commit; for each, the result or error of `record`."""
-        return self._write_each([partial(put, document=document) for document in documents])
+        return self._write_each(put_all, list(documents))
 
     def record_places(self, documents: Iterable[Document]) -> None:
         """Write the new places of several documents in one commit, except of those that have changed meanwhile."""
@@ -104,14 +105,14 @@ class Documents(Finding):
             for document in documents
         ]
         if moves:
-            self._write(lambda connection: connection.executemany(_MOVE, moves))
+            self._write(lambda connection: connection.execute_each(_MOVE, moves))
 
     def unsettle(self, folder: str, seen: int, suspects: Iterable[Document]) -> None:
         """Write that a folder isn't settled, and these steps, in one commit; `seen` is the count in its marker."""
         wanted = list(suspects)
 
         def work(connection: Connection) -> None:
-            _put_all(connection, wanted)
+            put_all(connection, wanted)
             unsettle(connection, folder, seen)
 
         self._write(work)
@@ -125,21 +126,26 @@ class Documents(Finding):
         only one of two identical documents can pass. Each becomes a Document, Duplicate, Changed or JournalError.
         Where the rule is `refuse`, a document with the number of an earlier one gets the `warning` about that one.
         """
-        wanted = list(documents)
-        known_content = self._engine.once_in_each(partial(_known_content, documents=wanted))
 
-        def work(connection: Connection, document: Document) -> Document:
-            known, content = known_content(connection), _content(document)
-            if duplicates != "allow" and not document.was_let_through and not known.isdisjoint(content):
-                first = _duplicate_of(connection, document, by_number=duplicates == "number")
-                if first:
-                    raise Duplicate(first)
-                if earlier := _same_number_as(connection, document):
-                    document = document.warned(warning(earlier))
-            known.update(content)
-            return put(connection, document)
+        def work(connection: Connection, wanted: Sequence[Document]) -> list[Document | FiledropError]:
+            known = _known_content(connection, wanted)
+            results: list[Document | FiledropError] = []
+            left: list[Document] = []
+            for document in wanted:
+                content = _content(document)
+                if duplicates != "allow" and not document.was_let_through and not known.isdisjoint(content):
+                    results += put_all(connection, left)  # first: it may be one of them
+                    left = []
+                    if first := _duplicate_of(connection, document, by_number=duplicates == "number"):
+                        results.append(Duplicate(first))
+                        continue
+                    if earlier := _same_number_as(connection, document):
+                        document = document.warned(warning(earlier))  # noqa: PLW2901 - the same document
+                known.update(content)
+                left.append(document)
+            return [*results, *put_all(connection, left)]
 
-        return self._write_each([partial(work, document=document) for document in wanted])
+        return self._write_each(work, list(documents))
 
     def retry_needy(self, folder: str, now: datetime) -> None:
         """Make those of a folder's documents due that wait for something of their own."""
@@ -153,17 +159,34 @@ class Documents(Finding):
             return _duplicate_of(connection, document, by_number=by_number)
 
 
-def put(connection: Connection, document: Document, known: set[str] | None = None) -> Document:
-    """Write a document's step within a transaction and return it with its new revision. Raises Changed.
+def put_all(connection: Connection, documents: Sequence[Document]) -> list[Document | FiledropError]:
+    """Write a step of each document within a transaction; for each, the document with its new revision, or Changed.
 
-    Responses that have waited for the document are tied to it in the same transaction; `known` as for `tie_waiting`.
+    Responses that have waited for the documents are tied to them in the same transaction.
     """
-    written = _write(connection, document)
-    tie_waiting(connection, written, known)
-    return written
+    results = _write_all(connection, documents)
+    tie_waiting(connection, _unchanged(results))
+    return results
 
 
-def _write(connection: Connection, document: Document) -> Document:
+def _write_all(connection: Connection, documents: Sequence[Document]) -> list[Document | FiledropError]:
+    steps = [(_UPDATE if document.revision else _INSERT, _values(document)) for document in documents]
+    return [
+        document.but(revision=document.revision + 1) if is_written else _changed(document)
+        for document, is_written in zip(documents, write_rows(connection, steps), strict=True)
+    ]
+
+
+def _changed(document: Document) -> Changed:
+    what = "was taken a step further meanwhile" if document.revision else "is in the journal already"
+    return Changed(f"{document.dropped_as} {what}")
+
+
+def _unchanged(results: Iterable[Document | FiledropError]) -> list[Document]:
+    return [result for result in results if isinstance(result, Document)]
+
+
+def _values(document: Document) -> dict[str, Any]:
     values = document.__dict__ | {name: as_name(getattr(document, name)) for name in NAMES}
     values |= {name: as_moment(values[name]) for name in MOMENTS}
     values["state"] = document.state.value
@@ -174,30 +197,12 @@ def _write(connection: Connection, document: Document) -> Document:
     values["warnings"] = json.dumps(document.warnings)
     values["error"] = json.dumps(asdict(document.error)) if document.error else None
     values["history"] = json.dumps([[event.at.isoformat(), event.event, event.facts] for event in document.history])
-    values["revision"] = document.revision + 1
-    if document.revision == 0:
-        if connection.execute(_INSERT, values).rowcount != 1:
-            raise Changed(f"{document.dropped_as} is in the journal already")
-    elif connection.execute(_UPDATE, values | {"before": document.revision}).rowcount != 1:
-        raise Changed(f"{document.dropped_as} was taken a step further meanwhile")
-    return document.but(revision=document.revision + 1)
+    return values | {"revision": document.revision + 1, "before": document.revision}
 
 
 def _is_open(document: Document) -> bool:
     """Whether it is unfinished, or finished and not yet moved."""
     return not document.state.finished or document.place != document.home
-
-
-def _put_all(
-    connection: Connection,
-    documents: Iterable[Document],
-    write: Callable[[Connection, Document], Document] = put,
-) -> list[Document]:
-    written = []
-    for document in documents:
-        with suppress(Changed):
-            written.append(write(connection, document))
-    return written
 
 
 def _content(document: Document) -> set[tuple[str, str | None]]:

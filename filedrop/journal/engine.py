@@ -9,6 +9,8 @@ import secrets
 import threading
 from abc import ABC, abstractmethod
 from contextlib import contextmanager, nullcontext
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from filedrop.errors import FiledropError, JournalError
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 _KEPT_TEXT = "SELECT value FROM about WHERE key = :key"
 
+_I = TypeVar("_I")
 _T = TypeVar("_T")
 
 
@@ -46,6 +49,18 @@ class Connection(Protocol):
 
     def executemany(self, statement: str, rows: Iterable[Mapping[str, Any]], /) -> Cursor:
         """Run a statement for each of these values."""
+
+    def execute_each(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> list[int]:
+        """Run a statement for each of these values; how many rows each time has written."""
+
+
+def write_rows(connection: Connection, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> list[bool]:
+    """Run each of these statements with its values, within a transaction; whether it has written a row."""
+    return [
+        number == 1
+        for statement, group in groupby(steps, key=itemgetter(0))
+        for number in connection.execute_each(statement, [values for _, values in group])
+    ]
 
 
 class NoJournal(JournalError):
@@ -73,13 +88,13 @@ def refuse_moved(place: str, about: Mapping[str, str]) -> None:
 
 
 class _Ticket:
-    """One queued write, and its result."""
+    """Queued work on some items, and for each its result or error."""
 
-    def __init__(self, work: Callable[[Connection], Any]) -> None:
+    def __init__(self, work: Callable[[Connection, Sequence[Any]], Sequence[Any]], items: Sequence[Any]) -> None:
         self.work = work
-        self.done = False
-        self.result: Any = None
-        self.error: BaseException | None = None
+        self.items = items
+        self.is_done = False
+        self.results: Sequence[Any] = ()
 
 
 class Engine(ABC):
@@ -103,7 +118,6 @@ class Engine(ABC):
         self._queue: list[_Ticket] = []
         self._queue_lock = threading.Lock()
         self._writer_lock = threading.Lock()
-        self._transactions = 0  # begun by the writer
         self._local = threading.local()
 
     @abstractmethod
@@ -198,71 +212,65 @@ class Engine(ABC):
 
         `work` must make its checks before its writes, because a FiledropError that it raises rolls nothing back.
         """
-        (result,) = self.write_each([work])
+        (result,) = self.write_each(lambda connection, _: (work(connection),), (None,))
         if isinstance(result, FiledropError):
             raise result
         return result
 
-    def write_each(self, works: Sequence[Callable[[Connection], _T]]) -> list[_T | FiledropError]:
-        """Do several works in one commit; for each, its result or the FiledropError that it raised."""
-        if not works:
+    def write_each(
+        self, work: Callable[[Connection, Sequence[_I]], Sequence[_T | FiledropError]], items: Sequence[_I]
+    ) -> list[_T | FiledropError]:
+        """Do `work` for all items in one commit; it returns for each a result or a FiledropError.
+
+        Where that fails, it is done for each item alone, and for each that fails there is its error.
+        """
+        if not items:
             return []
-        tickets = [_Ticket(work) for work in works]
+        ticket = _Ticket(work, items)
         with self._queue_lock:
-            self._queue += tickets
+            self._queue.append(ticket)
         with self._writer_lock:
             # The first thread here commits for all that have queued: one fsync for many writes.
-            if not all(ticket.done for ticket in tickets):
+            if not ticket.is_done:
                 with self._queue_lock:
                     batch, self._queue = self._queue, []
                 self._do(batch)
         self._written()
-        for ticket in tickets:
-            if ticket.error is not None and not isinstance(ticket.error, FiledropError):
-                raise ticket.error
-        return [ticket.error or ticket.result for ticket in tickets]  # type: ignore[misc] # no other error is left
-
-    def once_in_each(self, ask: Callable[[Connection], _T]) -> Callable[[Connection], _T]:
-        """`ask`, which is called once in each transaction: the works of one `write_each` share its result.
-
-        Works that fail together are done again, each in a transaction of its own.
-        """
-        asked: dict[int, _T] = {}
-
-        def answer(connection: Connection) -> _T:
-            if self._transactions not in asked:
-                asked.clear()
-                asked[self._transactions] = ask(connection)
-            return asked[self._transactions]
-
-        return answer
+        result: Any
+        for result in ticket.results:
+            if isinstance(result, BaseException) and not isinstance(result, FiledropError):
+                raise result
+        return list(ticket.results)
 
     def _do(self, batch: list[_Ticket]) -> None:
         try:
             with self._translated():
                 connection = self._begin()
-                self._transactions += 1
                 for ticket in batch:
                     try:
-                        ticket.result = ticket.work(connection)
-                    except FiledropError as error:  # nothing to roll back: its checks come before its writes
-                        ticket.error = error
+                        ticket.results = ticket.work(connection, ticket.items)
+                    except FiledropError as error:
+                        if len(ticket.items) > 1:
+                            raise
+                        ticket.results = [error]  # nothing to roll back: its checks come before its writes
                 self._commit()
             self.trouble = self._damage
             self.commits += 1
         except BaseException as error:  # noqa: BLE001 - each waiting thread must get its error
             self._roll_back()
-            if len(batch) > 1 and not isinstance(error, UnclearCommit):  # one by one: only the failing write fails
-                for ticket in batch:
-                    ticket.error = None
-                    self._do([ticket])
+            if sum(len(ticket.items) for ticket in batch) > 1 and not isinstance(error, UnclearCommit):
+                for ticket in batch:  # one by one: only the failing write fails
+                    alone = [_Ticket(ticket.work, [item]) for item in ticket.items]
+                    for each in alone:
+                        self._do([each])
+                    ticket.results = [each.results[0] for each in alone]
                 return
             for ticket in batch:
-                ticket.error = error
+                ticket.results = [error] * len(ticket.items)
             self.trouble = str(error)
         finally:
             for ticket in batch:
-                ticket.done = True
+                ticket.is_done = True
 
     def _written(self) -> None:  # noqa: B027 - most engines need none
         """Called after writes, by a thread that has nothing locked."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import Changed
-from filedrop.journal.engine import Part
+from filedrop.journal.engine import Part, write_rows
 from filedrop.journal.schema import as_moment, as_name, company, from_moment, from_name
 from filedrop.journal.statements import HAS_DRAFT, KNOWN, MESSAGE_COLUMNS, NUMBERS
 from filedrop.model.document import same_participant
@@ -160,7 +160,13 @@ class Messages(Part):
 
     def record_all(self, rows: Sequence[MessageRow]) -> list[MessageRow | None]:
         """Write the steps of several messages in one commit; for each, its new row, or None if it had changed."""
-        return self._write(lambda connection: [_put(connection, row) for row in rows]) if rows else []
+        written = [replace(row, revision=row.revision + 1) for row in rows]
+        steps = [
+            (_UPDATE_MESSAGE if row.revision else _INSERT_MESSAGE, _values(new) | {"before": row.revision})
+            for row, new in zip(rows, written, strict=True)
+        ]
+        done = self._write(lambda connection: write_rows(connection, steps)) if rows else []
+        return [row if is_written else None for row, is_written in zip(written, done, strict=True)]
 
     def forget(self, row: MessageRow) -> None:
         """Delete the row of a stuck or named message that is gone from the inbox and has no file left here.
@@ -260,14 +266,6 @@ class Messages(Part):
 def changed(row: MessageRow) -> Changed:
     """The error of a step from a row that has changed since."""
     return Changed(f"message {row.msg_no} was taken a step further meanwhile")
-
-
-def _put(connection: Connection, row: MessageRow) -> MessageRow | None:
-    """Write a message's step within a transaction and return it with its new revision; None if it had changed."""
-    written = replace(row, revision=row.revision + 1)
-    statement = _UPDATE_MESSAGE if row.revision else _INSERT_MESSAGE
-    done = connection.execute(statement, _values(written) | {"before": row.revision})
-    return written if done.rowcount == 1 else None
 
 
 def _as_it_was(row: MessageRow) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import JournalError
 from filedrop.files import Directory
-from filedrop.journal.connection import connect
+from filedrop.journal.connection import FileConnection, connect
 from filedrop.journal.schema import DEFINITIONS, IS_OF_PLATFORM, SCHEMA_VERSION
 from filedrop.journal.tying import tie_all
 from filedrop.model.document import Need
@@ -127,7 +127,7 @@ STEPS = {
 """The statements that lead from each older schema to the next."""
 
 
-def migrate(connection: sqlite3.Connection, path: Path, schema: str) -> Path:
+def migrate(connection: FileConnection, path: Path, schema: str) -> Path:
     """Bring the journal at `path` up to date from an older schema, within a transaction of the connection.
 
     What it was is kept beside it: `journal-1.sqlite`, which is returned. Raises JournalError, and after a rollback it

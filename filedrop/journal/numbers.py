@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.journal.documents import put
+from filedrop.journal.documents import put_all
 from filedrop.journal.engine import Part
 from filedrop.journal.rows import document_of
 from filedrop.journal.schema import from_moment, from_name
 from filedrop.journal.statements import ALL, BELIEVED, COLUMNS, NUMBERS
-from filedrop.journal.tying import waited_for
 from filedrop.model.message import difference, is_known
 from filedrop.times import same_moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from filedrop.errors import FiledropError
@@ -137,23 +135,25 @@ class Numbers(Part):
 
         The owner of a number is decided within the transaction: if two requests got the same answer, one keeps it.
         """
-        wanted = list(outcomes)
-        owned_by_any = self._engine.once_in_each(partial(_owned_by_any, outcomes=wanted))
-        documents = [document for outcome in wanted for document in (outcome.document, outcome.otherwise) if document]
-        waited = self._engine.once_in_each(partial(waited_for, documents=documents))
 
-        def work(connection: Connection, outcome: Outcome) -> Document:
-            document, message = outcome.document, outcome.message
-            if message is not None and outcome.otherwise is not None:
-                owned = owned_by_any(connection)
-                if (document.identity, message.msg_no) in owned:
-                    with self._engine.reading_with(connection):
-                        if self.is_owned(document.identity, message, document.company):
-                            document = outcome.otherwise
-                owned.add((document.identity, message.msg_no))
-            return put(connection, document, waited(connection))
+        def work(connection: Connection, wanted: Sequence[Outcome]) -> list[Document | FiledropError]:
+            owned = _owned_by_any(connection, wanted)
+            results: list[Document | FiledropError] = []
+            left: list[Document] = []
+            for outcome in wanted:
+                document, message = outcome.document, outcome.message
+                if message is not None and outcome.otherwise is not None:
+                    if (document.identity, message.msg_no) in owned:
+                        results += put_all(connection, left)  # first: the owner may be one of them
+                        left = []
+                        with self._engine.reading_with(connection):
+                            if self.is_owned(document.identity, message, document.company):
+                                document = outcome.otherwise
+                    owned.add((document.identity, message.msg_no))
+                left.append(document)
+            return [*results, *put_all(connection, left)]
 
-        return self._write_each([partial(work, outcome=outcome) for outcome in wanted])
+        return self._write_each(work, list(outcomes))
 
     def times(self, identity: str) -> list[tuple[datetime, str]]:
         """Of the latest documents accepted at their only request: when that was, by `Date`, and `received`."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import NamedTuple
 
 from filedrop.journal.schema import BOOLEANS, DEFINITIONS, WITH_ROWID
+from filedrop.journal.statements import MESSAGE_COLUMNS
 from filedrop.model.document import State
 
 SCHEMA = "filedrop"  # of the database, not a version
@@ -37,12 +39,48 @@ def _defined(definition: str) -> str:
     return definition
 
 
+_VALUE = re.compile(r"(?<![:\w]):(\w+)")
+
+
 @cache
 def in_postgres(statement: str) -> str:
     """A statement of the journal as psycopg takes it: with its parameters as `%(name)s`."""
-    for pattern, form in (_GLOB, ("%", "%%"), (r"(?<![:\w]):(\w+)", r"%(\1)s")):
+    for pattern, form in (_GLOB, ("%", "%%"), (_VALUE, r"%(\1)s")):
         statement = re.sub(pattern, form, statement)
     return statement
+
+
+_KEYS: dict[str, tuple[str, ...]] = {"documents": ("id",), "messages": MESSAGE_COLUMNS[:5]}
+_TABLE = re.compile(r"\b(?:INSERT INTO|UPDATE) (\w+)")
+
+
+class Batch(NamedTuple):
+    """A statement that writes many rows: those in the JSON list `rows`, as far as it returns their `key`.
+
+    `values`: what of a row it takes.
+    """
+
+    statement: str
+    key: tuple[str, ...]
+    values: frozenset[str]
+
+
+@cache
+def in_batch(statement: str) -> Batch:
+    """A statement that writes one row, with the columns of its key, as one that writes many."""
+    ((table,),) = [found.groups() for found in _TABLE.finditer(statement)]
+    key = _KEYS[table]
+    values = frozenset(_VALUE.findall(statement)) - {"before"} | {"revision", *key}
+    # In one column, so that no name of the table means another.
+    rows = f"FROM (SELECT new FROM json_populate_recordset(NULL::{table}, %(rows)s) AS new) AS listed"
+    for pattern, form in (
+        (r"VALUES \((.*?)\)", rf"SELECT \1 {rows}"),
+        (r"\bWHERE\b", f"{rows} WHERE"),
+        (r":before\b", "((new).revision - 1)"),
+        (_VALUE, r"(new).\1"),
+    ):
+        statement = re.sub(pattern, form, statement)
+    return Batch(f"{statement} RETURNING {', '.join(key)}", key, values)
 
 
 _FUNCTIONS = (

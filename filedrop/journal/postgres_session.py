@@ -6,20 +6,23 @@ deadline here; the server has shorter ones of its own, so that mostly it says it
 
 from __future__ import annotations
 
+import json
 import re
 import selectors
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg import conninfo, pq
+from psycopg.types.json import Json
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumperUnknown
 
 from filedrop.errors import JournalError
-from filedrop.journal.postgres_schema import SCHEMA, in_postgres
+from filedrop.journal.postgres_schema import SCHEMA, in_batch, in_postgres
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from psycopg.abc import PQGen
 
@@ -50,6 +53,13 @@ def storable(value: Any) -> Any:
     if isinstance(value, str) and "\\u" in value:
         value = _NEVER.sub(rf"\\u{ord(_UNKNOWN):x}", value)
     return value
+
+
+_as_json = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+
+
+def _in_json(value: Any) -> Any:
+    return rf"\x{value.hex()}" if isinstance(value, bytes) else storable(value)
 
 
 class _Text(StrDumperUnknown):
@@ -114,6 +124,18 @@ class Statements:
         cursor = self.session.cursor()
         cursor.executemany(in_postgres(statement), rows)
         return cursor
+
+    def execute_each(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> list[int]:
+        """Run a statement for each of these values, in one message; how many rows each time has written."""
+        batch = in_batch(statement)
+        storables = [{name: _in_json(row[name]) for name in batch.values} for row in rows]
+        written = set(self.session.execute(batch.statement, {"rows": Json(storables, dumps=_as_json)}).fetchall())
+        counts = []
+        for row in storables:
+            this = tuple(row[name] for name in batch.key)
+            counts.append(int(this in written))
+            written.discard(this)
+        return counts
 
 
 class Address:

@@ -18,6 +18,7 @@ from filedrop.journal.connection import (
     SHRINK,
     TABLES,
     UNUSED,
+    FileConnection,
     clear_strange_wal,
     connect,
 )
@@ -52,9 +53,9 @@ class Sqlite(Engine):
         self.path = path
         self.place = str(path)
         self._is_moving = is_moving
-        self._readers: list[sqlite3.Connection] = []  # idle ones
-        self._guard: sqlite3.Connection | None = None
-        self._observer: sqlite3.Connection | None = None
+        self._readers: list[FileConnection] = []  # idle ones
+        self._guard: FileConnection | None = None
+        self._observer: FileConnection | None = None
         self._version_lock = threading.Lock()
         self._checkpoints = migrates
         self._rows = 0  # written until the last checkpoint
@@ -154,7 +155,7 @@ class Sqlite(Engine):
     def _say(self, word: str) -> None:
         self._writer.execute(word)
 
-    def _begin(self) -> sqlite3.Connection:
+    def _begin(self) -> FileConnection:
         self._say("BEGIN IMMEDIATE")
         return self._writer
 
@@ -173,7 +174,7 @@ class Sqlite(Engine):
             return
 
     @contextmanager
-    def _reader(self) -> Iterator[sqlite3.Connection]:
+    def _reader(self) -> Iterator[FileConnection]:
         try:
             connection = self._readers.pop()
         except IndexError:
@@ -196,7 +197,7 @@ class Sqlite(Engine):
             raise
 
     @contextmanager
-    def unread(self) -> Iterator[sqlite3.Connection]:
+    def unread(self) -> Iterator[FileConnection]:
         """A new connection, which has read nothing: it sees what the file has now. Damage that it finds stays known."""
         try:
             with self._translated(), closing(self._connect()) as connection:
@@ -205,7 +206,7 @@ class Sqlite(Engine):
             self._damage = self.trouble = str(error)
             raise
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> FileConnection:
         connection = connect(self.path, patience=_PATIENCE)
         if not self.path.stat().st_size:  # it is new: an older one would be written to by whoever only reads
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")

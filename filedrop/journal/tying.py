@@ -77,27 +77,26 @@ def tie(connection: Connection, response: Response) -> None:
         connection.execute(_TIE, asdict(response) | {"document": document, "folder": documents[0].folder})
 
 
-def waited_for(connection: Connection, documents: Iterable[Document]) -> set[str]:
-    """Those numbers and UUIDs of documents for which any response waits: mostly none, by one question for all."""
-    references = set[str]().union(*map(_references, documents))
-    return {value for (value,) in connection.execute(_WAITED_FOR, {"references": json.dumps([*references])})}
-
-
 def _references(document: Document) -> set[str]:
     """How responses may name a document."""
     by_uuid = {document.uuid, f"uuid:{document.uuid}"} if document.uuid else set[str]()
     return by_uuid | ({document.number} if document.number else set())
 
 
-def tie_waiting(connection: Connection, document: Document, known: set[str] | None = None) -> None:
-    """Tie what has waited for a document that was just recorded. `known`: what is `waited_for`, if that was asked."""
-    references = _references(document)
-    if document.state in _NEVER_ANSWERED or not references or (known is not None and known.isdisjoint(references)):
+def tie_waiting(connection: Connection, documents: Iterable[Document]) -> None:
+    """Tie what has waited for documents that were just recorded: mostly nothing, by one question for all."""
+    answered = [(document, _references(document)) for document in documents if document.state not in _NEVER_ANSWERED]
+    asked = set[str]().union(*(references for _, references in answered))
+    if not asked:
         return
-    values = {"number": document.number, "uuid": document.uuid, "since": as_moment(document.claimed - WAITS)}
-    values["receiver"] = participant_key(document.receiver or "")
-    for row in connection.execute(_WAITING_FOR, values).fetchall():
-        tie(connection, response_of(row))
+    known = {value for (value,) in connection.execute(_WAITED_FOR, {"references": json.dumps([*asked])})}
+    for document, references in answered:
+        if known.isdisjoint(references):
+            continue
+        values = {"number": document.number, "uuid": document.uuid, "since": as_moment(document.claimed - WAITS)}
+        values["receiver"] = participant_key(document.receiver or "")
+        for row in connection.execute(_WAITING_FOR, values).fetchall():
+            tie(connection, response_of(row))
 
 
 def tie_all(connection: Connection) -> None:

@@ -173,6 +173,20 @@ def test_of_several_the_stale_are_left_out(journal: Journal) -> None:
     assert [document.state for document in written] == [State.SENDING, State.SENDING]
 
 
+def test_of_several_each_has_its_result(journal: Journal) -> None:
+    """What is new, known already, stale or odd in one batch is each written, or refused, as it would be alone."""
+    known, stale = journal.documents.record_all([drop(1), drop(2)])
+    journal.documents.record(stale.taken(NOON))
+    odd = drop(3, file="ä\udcff 1.xml", dropped_as="ä\udcff.xml", number='1"\\u0041\U0001f600', warnings=("\\", "é\n"))
+    results = journal.documents.record_each([drop(4), drop(1), posted(stale), odd, posted(known)])
+    assert [type(result) for result in results] == [Document, Changed, Changed, Document, Document]
+    assert [str(result).rpartition(" ")[0] for result in results[1:3]] == [
+        "invoice-1.xml is in the journal",
+        "invoice-2.xml was taken a step further",
+    ]
+    assert journal.documents.by_id(odd.id) == odd.but(revision=1) == results[3]
+
+
 def test_many_threads_write_at_once(journal: Journal) -> None:
     """Records of many threads are all kept, each told to its own thread, and one's error is no other's."""
     journal.documents.record(drop(0))

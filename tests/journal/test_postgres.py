@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -10,21 +11,24 @@ import sys
 import threading
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.drops import NOON, drop, posted
+from support.documents import BUYER, SELLER
+from support.drops import IDENTITY, NOON, drop, posted
 from support.pooler import PROGRAM, pooler
 from support.postgres import be_a_host
 from support.proxy import Proxy
 
 from filedrop.errors import Changed, JournalError
-from filedrop.journal import Journal
+from filedrop.journal import Journal, MessageRow, Outcome
 from filedrop.journal.engine import UnclearCommit
+from filedrop.model.document import Document
 from filedrop.model.fault import Fault
+from filedrop.model.message import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from support.postgres import Server
 
@@ -59,6 +63,11 @@ def opened(address: str, host: str | None = "here") -> Iterator[Journal]:
         yield journal
 
 
+def do_all(journal: Journal, works: list[Callable[[Any], object]]) -> list[object]:
+    """Do several works in one transaction; where that fails, each in its own."""
+    return journal.engine.write_each(lambda connection, todo: [work(connection) for work in todo], works)
+
+
 def through(proxy: Proxy, database: str) -> str:
     return f"postgresql://filedrop@127.0.0.1:{proxy.port}/{database}"
 
@@ -71,6 +80,57 @@ def test_psycopg_is_an_extra() -> None:
     """Who has the journal in a file needs no library for another one, and doesn't wait for its import."""
     code = "import sys, filedrop.cli, filedrop.daemon.daemon, filedrop.journal; sys.exit('psycopg' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=PACKAGE, check=False).returncode == 0
+
+
+# Batches
+
+LOGGED = re.compile(r"LOG:  (?:statement|execute [^:]*): *(.*)")
+
+
+def asked(server: Server, database: str, work: Callable[[Journal], object]) -> list[str]:
+    """What the server's log has of a journal's statements while this work is done, without what a start asks."""
+    server.sql(f"ALTER DATABASE {database} SET log_statement = 'all'")
+    try:
+        with opened(server.address(database)) as journal:
+            before = (server.folder / "log").stat().st_size
+            work(journal)
+            with (server.folder / "log").open("rb") as log:
+                log.seek(before)
+                return LOGGED.findall(log.read().decode())
+    finally:
+        server.sql(f"ALTER DATABASE {database} RESET log_statement")
+
+
+def message(number: int) -> MessageRow:
+    return MessageRow(identity=IDENTITY, msg_no=number, received="", sender=SELLER, receiver=BUYER, state="named")
+
+
+def on_their_way(journal: Journal) -> None:
+    """Sixteen documents are recorded as about to be posted, as accepted, and as moved."""
+    sending = journal.documents.record_sending([posted(drop(nth)) for nth in range(16)], "refuse", warning=str)
+    answers = [
+        Outcome(document.sent(NOON, nth, received=None, uuid=None), Message(nth), otherwise=document)
+        for nth, document in enumerate(sending, start=1)
+        if isinstance(document, Document)
+    ]
+    accepted = journal.numbers.record_answers(answers)
+    moved = [document.at("sent", document.file) for document in accepted if isinstance(document, Document)]
+    journal.documents.record_places(moved)
+    assert len(journal.documents.lying_in("f1", "sent")) == 16
+
+
+def test_messages_of_a_batch(postgres: Server, database: str) -> None:
+    """Sixteen documents are recorded in 18 messages to the server at most, and three commits."""
+    statements = asked(postgres, database, on_their_way)
+    assert statements.count("COMMIT") == 3
+    assert len(statements) - 1 <= 18, statements  # without the look at `sent`
+
+
+def test_messages_of_received_ones(postgres: Server, database: str) -> None:
+    """Each step of sixteen received messages is one statement in one commit."""
+    rows = [message(nth) for nth in range(16)]
+    statements = asked(postgres, database, lambda journal: journal.messages.record_all(rows))
+    assert (len(statements), statements.count("COMMIT")) == (3, 1), statements
 
 
 # The fence
@@ -200,7 +260,7 @@ def test_commit_that_never_arrives(database: str, proxy: Proxy) -> None:
     with opened(through(proxy, database)) as journal:
         works = [lambda connection, id_=id_: connection.execute("INSERT INTO restored VALUES (:id)", {"id": id_})
                  for id_ in "12"]  # fmt: skip
-        results = journal.engine.write_each([*works, lambda _: lose()])
+        results = do_all(journal, [*works, lambda _: lose()])
         assert not any(isinstance(result, Exception) for result in results)
         assert restored(journal) == ["1", "2"]
 
@@ -211,7 +271,7 @@ def test_commit_of_a_server_that_stays_away(postgres: Server, database: str) -> 
     with opened(postgres.address(database)) as journal:
         try:
             works = [lambda _: calls.append(1), lambda _: postgres.stop()]
-            results = journal.engine.write_each(works)
+            results = do_all(journal, works)
         finally:
             postgres.start()
         assert [type(result) for result in results] == [UnclearCommit, UnclearCommit]
