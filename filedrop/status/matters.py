@@ -49,6 +49,7 @@ _CONDITIONS = {  # of an account: what is said of it, and of the whole
     "unknown": ("no answer from the access point yet", marked("The access point hasn't answered yet.")),
 }
 _ORDER = {kind: place for place, kind in enumerate(KINDS)}
+_DECIDE = "check at the access point which case it is, then run the command for it"
 _DOUBT = (
     "filedrop keeps looking for them while their folder is available. To end it yourself, run: filedrop resolve ID "
     "--sent MSG_NO, or: filedrop resolve ID --send-again"
@@ -326,10 +327,7 @@ def _removed_folder(folder: RemovedFolder) -> Iterator[Matter]:
 
 
 def _stray(stray: StrayStatus) -> Item:
-    since = stray["since"] or None
-    return Item(
-        name=stray["file"], known="", path=stray["path"], why=stray["why"], do=[], since=since, order=_order(since)
-    )
+    return _thing(stray["file"], stray["since"] or None, path=stray["path"], why=stray["why"])
 
 
 def _in_doubt(
@@ -340,16 +338,11 @@ def _in_doubt(
     doubts = sorted((doubt for doubt in doubts if doubt.company == company.name), key=_since, reverse=True)
     asked = [doubt for doubt in doubts if question(doubt)]
     for_long = [doubt for doubt in doubts if not question(doubt) and now - _since(doubt) > config.outbound.doubt]
-    kinds: tuple[tuple[Kind, list[Document], str, str], ...] = (
-        (
-            "decide",
-            asked,
-            "to be decided by you",
-            "check at the access point which case it is, then run the command for it",
-        ),
+    found: tuple[tuple[Kind, list[Document], str, str], ...] = (
+        ("decide", asked, "to be decided by you", _DECIDE),
         ("doubt", for_long, f"in doubt for longer than {as_duration(config.outbound.doubt)}", _DOUBT),
     )
-    for kind, documents, what, advice in kinds:
+    for kind, documents, what, advice in found:
         items = [_doubtful(document, paths.get(document.id, "")) for document in documents[:LISTED]]
         yield from _several(kind, company.name, len(documents), what, advice=advice, items=items)
 
@@ -358,14 +351,16 @@ def _late(status: CompanyStatus, company: str, config: Config, now: datetime) ->
     """The documents that are waiting for too long, and not for what keeps all of the company's from being sent."""
     longest = config.outbound.overdue
     items = [
-        Item(
-            name=document["file"], known=f"[{document['id']}]" if document["id"] else "",
-            path=document["path"], why=document["why"], do=[],
-            since=document["since"], order=_order(document["since"]),
+        _thing(
+            document["file"],
+            document["since"],
+            known=f"[{document['id']}]" if document["id"] else "",
+            path=document["path"],
+            why=document["why"],
         )
         for document in status["documents"]
         if document["state"] == "waiting" and (since := moment(document["since"])) and now - since > longest
-    ]  # fmt: skip
+    ]
     if not status["why"]:
         what = f"waiting for longer than {as_duration(longest)} (outbound.overdue)"
         yield from _several("late", company, len(items), what, advice=_LATE, items=items[:LISTED])
@@ -377,21 +372,21 @@ def _since(document: Document) -> datetime:
 
 def _item(document: DocumentStatus, company: Company) -> Item:
     number = in_message(document["msg_no"]) if document["msg_no"] is not None else ""
-    file, since, why = document["file"], document["since"], document["why"]
-    is_again = document["code"] == DUPLICATE  # the command would send it again: only the note names it
-    do = [retry(company.name, file, document["code"])] if document["state"] == "failed" and not is_again else []
-    return Item(name=file, known=number, path=document["path"], why=why, do=do, since=since, order=_order(since))
+    file, code = document["file"], document["code"]
+    is_again = code == DUPLICATE  # the command would send it again: only the note names it
+    do = [retry(company.name, file, code)] if document["state"] == "failed" and not is_again else []
+    return _thing(file, document["since"], known=number, path=document["path"], why=document["why"], do=do)
 
 
 def _doubtful(document: Document, path: str) -> Item:
     why, since = question(document) or document.why_in_doubt, _since(document).isoformat(timespec="seconds")
-    known, do = f"[{document.id}]", commands(document)
-    return Item(name=document.file, known=known, path=path, why=why, do=do, since=since, order=_order(since))
+    return _thing(document.file, since, known=f"[{document.id}]", path=path, why=why, do=commands(document))
 
 
-def _order(since: str | None) -> float:
-    """The order of an item, in seconds since 1970."""
-    return parsed.timestamp() if (parsed := moment(since)) else 0.0
+def _thing(name: str, since: str | None, *, known: str = "", path: str, why: str, do: Sequence[str] = ()) -> Item:
+    """A document or file in the order of its moment."""
+    order = parsed.timestamp() if (parsed := moment(since)) else 0.0
+    return Item(name=name, known=known, path=path, why=why, do=list(do), since=since, order=order)
 
 
 def _message(message: MessageStatus, account: str, config: Config) -> Item:
