@@ -59,7 +59,7 @@ class Notice(NamedTuple):
 
     def to_one_who_knows_nothing(self) -> Notice:
         """The same, where what was told before has not arrived."""
-        return Notice(tuple(map(News, (*(one.matter for one in self.news), *self.still))), (), self.over)
+        return Notice(tuple(map(News, (*(news.matter for news in self.news), *self.still))), (), self.over)
 
 
 def bundle(

@@ -20,8 +20,8 @@ def main() -> None:
     except ModuleNotFoundError:
         sys.exit(NOT_INSTALLED)
     for name, url in asked["urls"].items():
-        told = apprise.Apprise()
-        if told.add(url) and told.notify(body=asked["body"], title=asked["title"], body_format="text"):
+        service = apprise.Apprise()
+        if service.add(url) and service.notify(body=asked["body"], title=asked["title"], body_format="text"):
             answer.write(f"{name}\n")
             answer.flush()  # at once: the next address may hang
 

@@ -56,7 +56,7 @@ def figures(
     return {
         company: {event: _new(number, before.get(company, {}).get(event, 0)) for event, number in sums.items()}
         | {FAILED: len(failed[company])}
-        | {UNDER_WAY: sum(one.number for one in unfinished if one.company == company)}
+        | {UNDER_WAY: sum(state.number for state in unfinished if state.company == company)}
         for company, sums in now.items()
     }
 

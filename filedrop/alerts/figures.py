@@ -79,19 +79,27 @@ def figures(
     if totals is not None:
         for event, figure in _EVENTS.items():
             yield figure, _total(totals, event, status)
-        yield FAILED, (((one.company, one.code), float(one.number)) for one in totals if one.event == "failed")
-        last = ((one.company, one.accepted) for one in totals if one.event == "sent")
-        yield ACCEPTED, (((company,), at.timestamp()) for company, at in last if at)
-    accounts = status["accounts"].items()
-    reachable = ((name, one["reachable"]) for name, one in accounts)
-    yield REACHABLE, (((name,), float(is_so)) for name, is_so in reachable if is_so is not None)
-    yield LOGIN, (((name,), float(one["login"] == "ok")) for name, one in accounts if one["login"] != "unknown")
-    yield POLLED, (((name,), at.timestamp()) for name, one in accounts if (at := moment(one["last_poll"])))
-    folders = [((company, one["use"], one["path"]), one) for company, one in folders_of(status)]
-    yield AVAILABLE, ((labels, float(one["available"])) for labels, one in folders)
-    yield FREE, ((labels, float(one["free"])) for labels, one in folders if one["free"] is not None)
+        failed = [total for total in totals if total.event == "failed"]
+        yield FAILED, (((total.company, total.code), float(total.number)) for total in failed)
+        sent = [total for total in totals if total.event == "sent"]
+        yield ACCEPTED, (((total.company,), total.accepted.timestamp()) for total in sent if total.accepted)
+    yield from _accounts(status)
+    folders = [((company, folder["use"], folder["path"]), folder) for company, folder in folders_of(status)]
+    yield AVAILABLE, ((labels, float(folder["available"])) for labels, folder in folders)
+    free = ((labels, folder["free"]) for labels, folder in folders)
+    yield FREE, ((labels, float(number)) for labels, number in free if number is not None)
     yield WRITABLE, iter([((), float(not status["journal"]))])
     yield BUILD, iter([((__version__,), 1.0)])
+
+
+def _accounts(status: Status) -> Iterator[tuple[Figure, Values]]:
+    accounts = status["accounts"].items()
+    reachable = ((name, account["reachable"]) for name, account in accounts)
+    yield REACHABLE, (((name,), float(is_so)) for name, is_so in reachable if is_so is not None)
+    login = ((name, account["login"]) for name, account in accounts)
+    yield LOGIN, (((name,), float(state == "ok")) for name, state in login if state != "unknown")
+    polled = ((name, moment(account["last_poll"])) for name, account in accounts)
+    yield POLLED, (((name,), time.timestamp()) for name, time in polled if time)
 
 
 def _documents(status: Status) -> Values:
@@ -111,21 +119,21 @@ def _known(company: CompanyStatus, *, has_journal: bool) -> Iterator[Count]:
 
 def _oldest(status: Status, snapshots: Mapping[Path, FolderSnapshot], under_way: Sequence[UnderWay]) -> Values:
     for name, company in status["companies"].items():
-        for one in under_way:
-            if one.company == name and one.oldest:
-                yield (name, one.state.value), one.oldest.timestamp()
-                if one.state is State.SENT and company["overdue"]:  # those are the oldest of what is sent
-                    yield (name, "overdue"), one.oldest.timestamp()
+        for state in under_way:
+            if state.company == name and state.oldest:
+                yield (name, state.state.value), state.oldest.timestamp()
+                if state.state is State.SENT and company["overdue"]:  # those are the oldest of what is sent
+                    yield (name, "overdue"), state.oldest.timestamp()
         paths = {folder["path"] for folder in company["folders"]}
         seen = [snapshot for path, snapshot in snapshots.items() if str(path) in paths]
-        for state, place in _LYING:
+        for lying, place in _LYING:
             since = [snapshot.oldest[place] for snapshot in seen if place in snapshot.oldest]
             if since:
-                yield (name, state), min(since)
+                yield (name, lying), min(since)
 
 
 def _total(totals: Sequence[Total], event: str, status: Status) -> Values:
     """From 0 on, so that the first one is seen to be one more."""
-    numbers = {one.company: one.number for one in totals if one.event == event}
+    numbers = {total.company: total.number for total in totals if total.event == event}
     for company in status["companies"]:
         yield (company,), float(numbers.get(company, 0))

@@ -51,31 +51,31 @@ def notice(said: Notice, language: str = ENGLISH) -> Content:
     over = [Section(translated("Resolved", language), lines=said.over)] if said.over else []
     if not said.news:
         return _text(translated("everything is working again", language), over, language)
-    news = [Section(_headed(one, language), one.matter["advice"], _lines(one, language)) for one in said.news]
+    news = [Section(_headed(news, language), news.matter["advice"], _lines(news, language)) for news in said.news]
     before = translated("Not resolved yet, reported before", language)
-    still = [Section(before, lines=[heading(one) for one in said.still])] if said.still else []
-    headings = "; ".join(_headed(one, language) for one in said.news)
+    still = [Section(before, lines=[heading(matter) for matter in said.still])] if said.still else []
+    headings = "; ".join(_headed(news, language) for news in said.news)
     return _text(headings, [*news, *still, *over], language)
 
 
-def _headed(one: News, language: str) -> str:
+def _headed(news: News, language: str) -> str:
     """Its heading, and how many of it are new to those who know the rest."""
-    if one.told is None or not one.matter["items"]:
-        return heading(one.matter)
-    grown = one.matter["number"] - one.told.number  # more than are listed; less, where others have gone meanwhile
-    number = max(grown, sum(_is_new(item, one) for item in one.matter["items"]))
+    if news.told is None or not news.matter["items"]:
+        return heading(news.matter)
+    grown = news.matter["number"] - news.told.number  # more than are listed; less, where others have gone meanwhile
+    number = max(grown, sum(_is_new(item, news) for item in news.matter["items"]))
     form = translated("{heading}, {number} of them new", language)
-    return form.format(heading=heading(one.matter), number=number)
+    return form.format(heading=heading(news.matter), number=number)
 
 
-def _lines(one: News, language: str) -> list[str]:
+def _lines(news: News, language: str) -> list[str]:
     new = translated("new: {line}", language)
-    lines = [new.format(line=line_of(item)) if _is_new(item, one) else line_of(item) for item in one.matter["items"]]
-    return [*lines, *([more] if (more := unlisted(one.matter, language)) else [])]
+    lines = [new.format(line=line_of(item)) if _is_new(item, news) else line_of(item) for item in news.matter["items"]]
+    return [*lines, *([more] if (more := unlisted(news.matter, language)) else [])]
 
 
-def _is_new(item: Item, one: News) -> bool:
-    return one.told is not None and item["order"] > one.told.newest
+def _is_new(item: Item, news: News) -> bool:
+    return news.told is not None and item["order"] > news.told.newest
 
 
 def digest(
@@ -128,7 +128,10 @@ def _text(news: str, sections: Sequence[Section], language: str = ENGLISH) -> Co
     """The letter with this news in its subject, which says first from which computer it comes."""
     begins = translated("filedrop on {host}: {news}", language)
     subject = _cut(begins.format(host=socket.gethostname(), news=news), LONGEST_SUBJECT)
-    sections = [Section(_cut(one.heading), _cut(one.advice), [_cut(line) for line in one.lines]) for one in sections]
+    sections = [
+        Section(_cut(section.heading), _cut(section.advice), [_cut(line) for line in section.lines])
+        for section in sections
+    ]
     return Content(
         subject, _plain(sections), _PAGE.format(language=language, title=escape(subject), body=_html(sections))
     )
@@ -140,18 +143,19 @@ def _cut(text: str, longest: int = LONGEST_LINE) -> str:
 
 
 def _plain(sections: Sequence[Section]) -> str:
-    return "\n".join(
-        "\n".join([one.heading, *([f"({one.advice})"] if one.advice else []), *(f"- {line}" for line in one.lines), ""])
-        for one in sections
-    )
+    parts = list[str]()
+    for section in sections:
+        advice = [f"({section.advice})"] if section.advice else []
+        parts += [section.heading, *advice, *(f"- {line}" for line in section.lines), ""]
+    return "\n".join(parts)
 
 
 def _html(sections: Sequence[Section]) -> str:
     parts = []
-    for one in sections:
-        parts.append(f'<h2 style="font-size: 1.1em">{escape(one.heading)}</h2>')
-        if one.advice:
-            parts.append(f"<p>{escape(one.advice)}</p>")
-        if one.lines:
-            parts.append(f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in one.lines)}</ul>")
+    for section in sections:
+        parts.append(f'<h2 style="font-size: 1.1em">{escape(section.heading)}</h2>')
+        if section.advice:
+            parts.append(f"<p>{escape(section.advice)}</p>")
+        if section.lines:
+            parts.append(f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in section.lines)}</ul>")
     return "".join(parts)

@@ -55,7 +55,7 @@ def send(mail: Mail, letter: Letter, to: Sequence[str]) -> None:
     if refused:
         (address, (code, said)), *_ = refused.items()
         said_so = f"{host}:{port}: it refuses {address}: {_answer(code, said, mail, password)}"
-        raise NotSent(said_so, had=[one for one in to if one not in refused])
+        raise NotSent(said_so, had=[address for address in to if address not in refused])
 
 
 def _send(
@@ -122,7 +122,7 @@ def _answer(code: int, said: bytes | str, mail: Mail, password: str) -> str:
     """What a server says, unless it repeats the login."""
     text = said.decode(errors="replace") if isinstance(said, bytes) else said
     known = (password.encode(), f"\0{mail.username}\0{password}".encode())
-    secrets = [password, *(base64.b64encode(one).decode() for one in known)] if password else []
+    secrets = [password, *(base64.b64encode(login).decode() for login in known)] if password else []
     if any(secret in text for secret in secrets):
         return f"{code}"
     return one_line(f"{code} {text}", LONGEST_ANSWER)

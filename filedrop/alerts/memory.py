@@ -119,7 +119,7 @@ def _encoded(memory: Memory) -> bytes:
     content = {
         "filedrop": VERSION,
         "known": {
-            reader: [[*key, asdict(one)] for key, one in known.items()] for reader, known in memory.known.items()
+            reader: [[*key, asdict(matter)] for key, matter in known.items()] for reader, known in memory.known.items()
         },
         "unsent": [asdict(letter) for letter in memory.unsent],
         "digest": memory.digest,
@@ -138,7 +138,9 @@ def _decoded(said: str | bytes) -> Memory:
 
 def _memory(content: Any) -> Memory:
     return Memory(
-        known={reader: {Key(*key): Known(**one) for *key, one in known} for reader, known in content["known"].items()},
+        known={
+            reader: {Key(*key): Known(**fields) for *key, fields in known} for reader, known in content["known"].items()
+        },
         unsent=tuple(
             replace(Letter(**letter | {"had": tuple(letter["had"])}), due=0.0) for letter in content["unsent"]
         ),

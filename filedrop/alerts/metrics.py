@@ -71,7 +71,7 @@ def check(path: Path) -> None:
             discard(probe)
 
 
-def text(told: Iterable[tuple[Figure, Values]]) -> bytes:
+def text(figures: Iterable[tuple[Figure, Values]]) -> bytes:
     """Figures in Prometheus' text format. Raises NoMetrics."""
     _import()
     from prometheus_client import generate_latest  # noqa: PLC0415 - only where it is wanted
@@ -80,7 +80,7 @@ def text(told: Iterable[tuple[Figure, Values]]) -> bytes:
 
     class Figures(Collector):
         def collect(self) -> Iterator[Metric]:
-            for figure, values in told:
+            for figure, values in figures:
                 form = CounterMetricFamily if figure.kind == "counter" else GaugeMetricFamily
                 family = form(figure.name, figure.says, labels=figure.labels)
                 for labels, value in values:

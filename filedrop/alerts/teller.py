@@ -143,7 +143,9 @@ class Teller:
             guard.make("the figures for Prometheus", lambda: metrics.write(status, self._survey.snapshots), None)
         guard.make("the heartbeat", lambda: self._heartbeat.turn(report, status), None)
         if self._readers:
-            matters = [one for one in status["matters"] if one["kind"] != "alert"]  # else each made another one
+            matters = [
+                matter for matter in status["matters"] if matter["kind"] != "alert"
+            ]  # else each made another one
             self._tell(matters, unseen(status), now)
         return max(EVERY, REST * took)
 
@@ -246,8 +248,8 @@ class Teller:
 
     def _put_back(self, letter: Letter, left: Letter | None) -> None:
         before = self._remembered()
-        unsent = [left if one.id == letter.id else one for one in before.unsent]
-        self._memory = replace(before, unsent=tuple(one for one in unsent if one is not None))
+        unsent = [left if other.id == letter.id else other for other in before.unsent]
+        self._memory = replace(before, unsent=tuple(other for other in unsent if other is not None))
 
     def _remembered(self) -> Memory:
         if self._memory is None:

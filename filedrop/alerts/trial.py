@@ -39,7 +39,7 @@ def attempts(config: Config) -> Iterator[Attempt]:
             about = f"companies.{reader}.mail" if reader else "alerts.mail"
             said = f"a test mail to {', '.join(to)} was accepted by {server.host}; check that it arrives"
             yield _tried(about, said, partial(mail.send, server, letter(MAIL, mail.new_id(server)), to))
-    for number, url in enumerate((one.get_secret_value() for one in alerts.urls), 1):
+    for number, url in enumerate((secret.get_secret_value() for secret in alerts.urls), 1):
         said = f"{url.partition(':')[0]}://... accepted a test message; check that it arrives"
         send = partial(addresses.send, letter(URLS, token_hex()), {addresses.name_of(url): url})
         yield _tried(f"alerts.urls, number {number}", said, send)

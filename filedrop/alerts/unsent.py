@@ -51,15 +51,15 @@ def letters(config: Config, text: Content, *, reader: str, what: str, now: datet
 
 def queued(unsent: Iterable[Letter], new: Sequence[Letter], now: datetime) -> tuple[Letter, ...]:
     """The unsent letters with new ones: a later alert says all that an unsent one said, and takes its place."""
-    replaced = {(one.reader, one.by) for one in new if one.what == ALERT}
-    kept = [one for one in unsent if not (one.what == ALERT and (one.reader, one.by) in replaced)]
-    kept = [one for one in kept if one.what == ALERT or now - from_seconds(one.made) < OLD]
+    replaced = {(letter.reader, letter.by) for letter in new if letter.what == ALERT}
+    kept = [letter for letter in unsent if not (letter.what == ALERT and (letter.reader, letter.by) in replaced)]
+    kept = [letter for letter in kept if letter.what == ALERT or now - from_seconds(letter.made) < OLD]
     return (*kept, *new)
 
 
 def is_untold(unsent: Iterable[Letter], reader: str) -> bool:
     """Whether the last alert to this reader has reached nobody."""
-    return any(one.what == ALERT and one.reader == reader and not one.had for one in unsent)
+    return any(letter.what == ALERT and letter.reader == reader and not letter.had for letter in unsent)
 
 
 def is_to_be_tried(letter: Letter, now: datetime) -> bool:
@@ -73,11 +73,11 @@ def send(config: Config, letter: Letter, now: datetime) -> Letter | None:
 
     try:
         if letter.by == MAIL:
-            to = [one for one in readers(config).get(letter.reader, ()) if one not in letter.had]
+            to = [address for address in readers(config).get(letter.reader, ()) if address not in letter.had]
             if config.alerts.mail and to:
                 mail.send(config.alerts.mail, letter, to)
         else:
-            urls = {addresses.name_of(url): url for url in (one.get_secret_value() for one in config.alerts.urls)}
+            urls = {addresses.name_of(url): url for url in (secret.get_secret_value() for secret in config.alerts.urls)}
             if left := {name: url for name, url in urls.items() if name not in letter.had}:
                 addresses.send(letter, left)
     except (NotSent, ConfigError) as error:

@@ -96,7 +96,7 @@ def checked(status: Status, now: datetime) -> tuple[str, int]:
     """The status in a line, and as an exit status."""
     silent = _silent(status, now)
     line = f"{silent}{in_a_line(status)}"
-    if any(one["kind"] == "account" for one in status["matters"]):
+    if any(matter["kind"] == "account" for matter in status["matters"]):
         return line, UNREACHABLE
     return line, FAILED if silent or status["matters"] else 0
 

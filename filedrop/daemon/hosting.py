@@ -36,7 +36,7 @@ ACCOUNTS = "accounts of companies"  # one of the settings that all hosts must ha
 REPLACED = 1  # exit status: a service manager starts it again
 
 
-class Watch:
+class SignsOfLife:
     """Since when the counts of the others have stood still, by this process's own clock."""
 
     def __init__(self, steady: Callable[[], float] = elapsed) -> None:
@@ -81,7 +81,7 @@ class Hosting:
         self._hosts = hosts
         self._takeover = hosts.me.takeover
         self._log = log
-        self._watch = Watch()
+        self._watch = SignsOfLife()
         self._drained: frozenset[str] = frozenset()
         self._free_since: dict[str, float] = {}
         self._asked = 0  # signs of life

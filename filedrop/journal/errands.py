@@ -49,7 +49,7 @@ class Errands(Part):
     def want(self, events: Iterable[str]) -> None:
         """Write after which events (failed, delivered, received) commands are to be run from now on."""
         wanted = [{"event": event} for event in sorted(events)]
-        if self._read(_WANTED) == [(one["event"],) for one in wanted]:
+        if self._read(_WANTED) == [(row["event"],) for row in wanted]:
             return
 
         def work(connection: Connection) -> None:

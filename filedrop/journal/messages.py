@@ -118,7 +118,7 @@ def is_same(message: Message | MessageRow, row: MessageRow) -> bool:
     return (
         message.msg_no == row.msg_no
         and same_moment(message.received, row.received) is not False
-        and all(not one or not other or same_participant(one, other) for one, other in parties)
+        and all(not ours or not theirs or same_participant(ours, theirs) for theirs, ours in parties)
     )
 
 
@@ -133,7 +133,7 @@ def _is_surely_same(message: Message, row: MessageRow) -> bool:
 
 def _is_repeated(other: MessageRow, row: MessageRow) -> bool:
     """Whether a message has the document of another one (as `_REPEATED`)."""
-    numbered = [(one.number, one.issue_date, one.type) for one in (other, row)]
+    numbered = [(message.number, message.issue_date, message.type) for message in (other, row)]
     is_same = (numbered[0] == numbered[1] and all(numbered[0])) or other.meaning == row.meaning
     return is_same and same_company(other.sender, row.sender)
 

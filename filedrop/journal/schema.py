@@ -36,8 +36,8 @@ def participant(column: str) -> str:
 def company(column: str) -> str:
     """The expression that is equal for two ids of one company; Python looks at their whole form (`same_company`)."""
     expression = participant(column)
-    for one, other, _ in PAIRS:
-        expression = f"replace({expression}, '{one}', '{other}')"
+    for scheme, other, _ in PAIRS:
+        expression = f"replace({expression}, '{scheme}', '{other}')"
     return expression
 
 

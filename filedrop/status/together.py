@@ -31,17 +31,17 @@ def together(own: DaemonPart, host: str, reports: Mapping[str, str], unserved: M
     """
     others = {name: decoded(said) for name, said in reports.items() if name != host}
     parts = [own, *others.values()]
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in _BY_ACCOUNT:
-        told[name] = {key: value for part in parts for key, value in getattr(part, name).items()}
+        values[name] = {key: value for part in parts for key, value in getattr(part, name).items()}
     for name in ("tables", "alerts"):
-        told[name] = _each_once(why for part in parts for why in getattr(part, name))
+        values[name] = _each_once(why for part in parts for why in getattr(part, name))
     troubles = {**own.troubles, **unserved}
     for name, part in others.items():
         troubles |= {f"{about} on {name}": f"host {name}: {why}" for about, why in part.troubles.items()}
         if part.journal:
             troubles[f"journal on {name}"] = f"host {name}: {part.journal}"
-    return replace(own, **told, troubles=troubles)
+    return replace(own, **values, troubles=troubles)
 
 
 def _each_once(sentences: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from support.commands import run_here
 from support.drops import drop
 from support.postgres import programs
 
-from filedrop.daemon.hosting import Watch
+from filedrop.daemon.hosting import SignsOfLife
 from filedrop.daemon.looking import Looking
 from filedrop.errors import JournalError
 from filedrop.journal import Journal
@@ -132,7 +132,7 @@ def host(beat: int, takeover: float = 15.0) -> Host:
 def test_a_count_is_watched_by_ones_own_clock() -> None:
     """Since it was first seen as it is now, and anew after a time in which nothing could be seen."""
     now = [1000.0]
-    watch = Watch(steady=lambda: now[0])
+    watch = SignsOfLife(steady=lambda: now[0])
     watch.see({"a": host(1)})
     now[0] += 10
     watch.see({"a": host(1)})
