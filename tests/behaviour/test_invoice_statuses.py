@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,11 @@ import pytest
 from support.documents import SELLER, credit_note, invoice, listed_as, order
 from support.responses import invoice_status, message_level, response, tie_responses
 
+from filedrop.process.lock import locked_state
 from filedrop.readable.codes import LISTS
 from filedrop.readable.response import replies_in
-from filedrop.status.company import in_plain_words
+from filedrop.status.company import of_company
+from filedrop.status.survey import DaemonPart, Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,8 +101,10 @@ def test_a_rejection_by_a_platform(french: World) -> None:
         "invoice.xml": f'message {number} reports the status "Rejected" (213): VAT rate incorrect'
     }
     assert "means Rejected" in french.filedrop("history", "invoice.xml").stdout
-    (matter,), config = matters(french), french.configuration()
-    (item,) = in_plain_words(matter, config.companies["acme"], config, ())["items"]
+    config = french.configuration()
+    with locked_state(french.state) as journal:
+        status = Survey(config, journal).take(DaemonPart(), running=True, now=datetime.now().astimezone())
+    (item,) = of_company(status, config.companies["acme"], config, ())["matters"][0]["items"]
     assert item["why"].endswith("Taux de TVA erron\xe9")
 
 
