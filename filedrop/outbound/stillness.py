@@ -1,28 +1,22 @@
 """Whether a folder and the journal are still as the last rescan left them, so that the next one would find nothing.
 
 A rescan lists four folders and asks the journal a dozen questions: with hundreds of companies, most of what an idle
-daemon does. On a disk of this computer, a folder's times change with each entry that is added, removed or renamed. So a
-rescan that found nothing to do is repeated only when one of these times or anything in the journal has changed; and
-every few minutes in any case. Files that are written to while they wait are looked at by themselves (outbound/scanner).
+daemon does. So a rescan that found nothing to do is repeated only when a folder's times (storage/entry_times) or
+anything in the journal has changed; and every few minutes in any case. Files that are written to while they wait are
+looked at by themselves (outbound/scanner).
 """
 
 from __future__ import annotations
 
 import math
-import os
-import sys
 from typing import TYPE_CHECKING
 
 from filedrop.errors import JournalError
-from filedrop.files.directory import literal
+from filedrop.storage.entry_times import ANYWAY, OUTBOUND, entry_times
 
 if TYPE_CHECKING:
     from filedrop.outbound.desk import Desk
     from filedrop.outbound.reconcile import Reconciliation
-
-ANYWAY = 300.0  # seconds after which a folder is looked through in any case
-COARSE = 2.0  # seconds: some file systems have no finer times, so a change just before may not have changed them
-_PLACES = ("", "sending", "sent", "failed")
 
 
 class Stillness:
@@ -54,18 +48,12 @@ class Stillness:
     def _look(self) -> object:
         """What changes with each entry of the folders and with each commit; None where that can't be told."""
         folder, shared = self._desk.folder, self._desk.shared
-        if sys.platform == "win32" or not folder.local:  # Windows' times weren't tried
-            return None
-        path = literal(folder.path)
+        times = entry_times(folder, OUTBOUND, shared.now())
         try:
-            version = shared.journal.engine.version()
-            found = [os.stat(f"{path}/{place}", follow_symlinks=False) for place in _PLACES]  # noqa: PTH116 - quicker
-        except (OSError, ValueError, JournalError):  # the rescan reports it
-            return None
-        changed = max(max(status.st_mtime, status.st_ctime) for status in found)
-        if version is None or shared.now().timestamp() - changed < COARSE:
-            return None
-        return version, [(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns) for status in found]
+            version = shared.journal.engine.version() if times else None
+        except JournalError:  # the rescan reports it
+            version = None
+        return (version, times) if version is not None else None
 
     def _has_nothing_to_do(self) -> bool:
         """Whether nothing in the folder waits for time to pass, or for another attempt."""

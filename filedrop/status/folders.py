@@ -1,6 +1,7 @@
 """Snapshots of the folders of the configuration: whether each is there and ours, and its files. Nothing is changed.
 
 A thread of its own looks at each, mostly one after the other: a folder that hangs holds up the next for a moment only.
+First, one thread looks at the times of all: a folder whose entries and whose journal are unchanged isn't listed again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +22,7 @@ from filedrop.files.disk import free_space, shortage
 from filedrop.files.rights import explain
 from filedrop.model.report import LISTED
 from filedrop.storage import sidecar
+from filedrop.storage.entry_times import ANYWAY, OUTBOUND, entry_times
 from filedrop.storage.folders import InboundFolder, OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
 from filedrop.storage.hold import holds
 from filedrop.storage.marker import read_marker, why_outdated
@@ -89,6 +92,14 @@ class FolderSnapshot:
     free: int | None = None
 
 
+class _Kept(NamedTuple):
+    """A snapshot without any trouble, what it depends on, and until when it may be shown (time.monotonic)."""
+
+    key: object
+    snapshot: FolderSnapshot
+    until: float
+
+
 class FolderSurvey:
     """Looks at all folders of a configuration, as often as asked. Without a journal it can't tell whose they are.
 
@@ -102,6 +113,8 @@ class FolderSurvey:
         self._folders = tuple(folders(config))
         self._seen: dict[Path, FolderSnapshot] = {}
         self._looks: dict[Path, tuple[threading.Thread, float]] = {}  # the last one at each folder, and when it began
+        self._kept: dict[Path, _Kept] = {}
+        self._comparing: threading.Thread | None = None
 
     def look(self, asked_for: Iterable[Path] = ()) -> dict[Path, FolderSnapshot]:
         """A snapshot of each folder, by its path. A folder that hangs is not looked at again before it answers.
@@ -114,9 +127,10 @@ class FolderSurvey:
         deadline = time.monotonic() + PATIENCE
         moment = PATIENCE / 2 / max(1, len(self._folders))
         threads = []
+        unchanged = self._unchanged(names)
         for folder in self._folders:
-            if not self._is_asked(folder.path):
-                below = {path: asked for path, asked in names.items() if path.is_relative_to(folder.path)}
+            if folder.path not in unchanged and not self._is_asked(folder.path):
+                below = _below(folder.path, names)
                 arguments = (folder, below)
                 thread = threading.Thread(target=self._look, args=arguments, daemon=True)
                 try:
@@ -133,6 +147,48 @@ class FolderSurvey:
             thread.join(max(0.0, deadline - time.monotonic()))
         return {folder.path: self._told(folder.path) for folder in self._folders}
 
+    def _unchanged(self, names: Mapping[Path, Collection[str]]) -> set[Path]:
+        """The folders in which the last look would see the same again; their free space is new."""
+        found: set[Path] = set()
+        if self._comparing and self._comparing.is_alive():  # one of them hangs
+            return found
+
+        def compare() -> None:
+            version = self._version()
+            for folder in self._folders:
+                kept = self._kept.get(folder.path)
+                if kept is None or time.monotonic() >= kept.until or self._is_asked(folder.path):
+                    continue
+                with suppress(OSError):
+                    is_same = kept.key == self._key(folder, _below(folder.path, names), version)
+                    if is_same and (free := free_space(folder.path)) and not self._is_short(folder, free):
+                        self._seen[folder.path] = replace(kept.snapshot, free=free)
+                        found.add(folder.path)
+
+        self._comparing = threading.Thread(target=compare, daemon=True)
+        with suppress(RuntimeError):  # the system has no free thread
+            self._comparing.start()
+            self._comparing.join(PATIENCE / 2)
+        return found.copy()
+
+    def _is_short(self, folder: Folder, free: int) -> bool:
+        """Whether there may be too little room: then it is looked at. Raises OSError."""
+        return bool(shortage(folder.path) or _too_full(free, self._min_free))
+
+    def _version(self) -> int | None:
+        with suppress(JournalError):
+            return self._journal.engine.version() if self._journal else None
+        return None
+
+    def _key(self, folder: Folder, names: Mapping[Path, Collection[str]], version: int | None) -> object:
+        """All that a snapshot depends on but the disk's room and the files' content; None where that can't be told."""
+        places = OUTBOUND if isinstance(folder, OutboundFolder) else ("",)
+        has_folders = isinstance(folder, InboundFolder) and folder.has_folders
+        if version is None or has_folders or not {folder.path / place for place in places}.issuperset(names):
+            return None
+        times = entry_times(folder, places, datetime.now().astimezone())
+        return times and (version, times, {path: frozenset(asked) for path, asked in names.items()})
+
     def _is_asked(self, path: Path) -> bool:
         """Whether a look at this folder is still under way."""
         return path in self._looks and self._looks[path][0].is_alive()
@@ -144,13 +200,17 @@ class FolderSurvey:
         return FolderSnapshot(HUNG, Cause.HUNG) if seen is None or is_hung else seen
 
     def _look(self, folder: OutboundFolder | InboundFolder, names: Mapping[Path, Collection[str]]) -> None:
+        self._kept.pop(folder.path, None)
         try:
+            key = self._key(folder, names, self._version())  # before the listing, which may miss what comes later
             try:
                 snapshot = self._snapshot(folder, self._journal, names)
             except JournalError:
                 snapshot = self._snapshot(folder, None, names)
             if not isinstance(folder, OutboundFolder):
                 snapshot.warning = snapshot.warning or _too_full(snapshot.free, self._min_free)
+            if key and not snapshot.warning and not snapshot.refused:
+                self._kept[folder.path] = _Kept(key, replace(snapshot), time.monotonic() + ANYWAY)
             self._seen[folder.path] = snapshot
         except FolderUnavailable as error:
             self._seen[folder.path] = FolderSnapshot(str(error), error.cause)
@@ -171,6 +231,10 @@ class FolderSurvey:
             snapshot.warning = outdated(folder, journal) or snapshot.refused
             snapshot.disk, snapshot.free = folder.at().identity[0], free_space(folder.path)
         return snapshot
+
+
+def _below(path: Path, names: Mapping[Path, Collection[str]]) -> dict[Path, Collection[str]]:
+    return {parent: asked for parent, asked in names.items() if parent.is_relative_to(path)}
 
 
 def folders(config: Config) -> Iterable[OutboundFolder | InboundFolder]:

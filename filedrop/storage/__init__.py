@@ -4,6 +4,7 @@ folder      whether a folder is there and ours; marker: whose folder it is
 folders     a company's outbound and inbound folders
 former      open documents at accounts, and in folders, that are no longer configured
 answer_folders  the folders of an `inbound/` by which received documents are answered
+entry_times  the times of a folder, which show whether its entries are still the same
 hold        the files that hold an outbound folder
 names       names that can be a document's, free names, names of received documents
 own_name    the name that a file was dropped with, where its present name is another

@@ -259,6 +259,11 @@ class InboundFolder(Folder):
                 clear_drafts(here, left)
                 self._cleared_for.add(account)
 
+    @property
+    def has_folders(self) -> bool:
+        """Whether names of received documents lead into folders in it."""
+        return self._depth > 0
+
     def places(self) -> Iterator[Directory]:
         """The folder itself, and those in it as deep as names lead, without following links. Raises OSError.
 

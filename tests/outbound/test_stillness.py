@@ -14,7 +14,7 @@ from support.documents import invoice
 
 from filedrop.files import directory
 from filedrop.journal import Journal
-from filedrop.outbound.stillness import ANYWAY
+from filedrop.storage.entry_times import ANYWAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

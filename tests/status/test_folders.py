@@ -3,7 +3,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -12,8 +15,9 @@ import pytest
 from support.documents import invoice
 
 from filedrop.errors import FolderUnavailable
-from filedrop.files import Directory, patience
+from filedrop.files import Directory, directory, patience
 from filedrop.journal import Journal
+from filedrop.process.lock import locked_state
 from filedrop.status import folders
 from filedrop.status.folders import HUNG, FolderSurvey
 from filedrop.storage.folder import NotYetThere
@@ -22,6 +26,7 @@ from filedrop.storage.marker import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import tzinfo
 
     from support.world import World
 
@@ -170,3 +175,64 @@ def test_a_folder_that_is_slow(world: World, monkeypatch: pytest.MonkeyPatch) ->
     assert {one.trouble for one in slow.values()} == {""}
     assert slow[world.inbound].counts["inbound"] == 1
     assert {one.trouble for one in silent.values()} == {HUNG}
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each folder was listed, by its name."""
+    counts, scanned = Counter[str](), directory._scanned
+
+    def counted(folder: Directory) -> Iterator[object]:
+        counts[folder.path.name] += 1
+        return scanned(folder)
+
+    monkeypatch.setattr(directory, "_scanned", counted)
+    return counts
+
+
+PUT: dict[str, Callable[[World], object]] = {
+    "dropped": lambda world: (world.outbound / "new.xml").write_bytes(invoice("2")),
+    "held": lambda world: (world.outbound / "HOLD").touch(),
+    "put into failed": lambda world: (world.outbound / "failed" / "new.xml").write_bytes(invoice("2")),
+    "taken from failed": lambda world: (world.outbound / "failed" / "failed.xml").unlink(),
+    "received": lambda world: (world.inbound / "received.xml").write_bytes(invoice("3")),
+    "gone": lambda world: (world.outbound / MARKER).unlink(),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, each look lists the folders")
+@pytest.mark.parametrize("put", PUT.values(), ids=PUT)
+def test_what_is_unchanged_is_not_listed(
+    world: World, listed: Counter[str], put: Callable[[World], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second look at unchanged folders lists nothing and shows the same; one after a change shows the change."""
+    world.run_once()
+    (world.outbound / "failed" / "failed.xml").write_bytes(invoice("1"))
+    monkeypatch.setattr(folders, "datetime", Later)
+    with locked_state(world.state) as journal:
+        survey = FolderSurvey(world.configuration(), journal, ages=False)
+        before = survey.look()
+        assert listed["failed"]
+        listed.clear()
+        again = survey.look()
+        assert not listed
+        assert {path: replace(seen, free=0) for path, seen in again.items()} == {
+            path: replace(seen, free=0) for path, seen in before.items()
+        }
+        put(world)
+        after = survey.look()
+        fresh = FolderSurvey(world.configuration(), journal, ages=False).look()
+    assert after.keys() == fresh.keys()
+    assert {path: replace(seen, free=0) for path, seen in after.items()} == {
+        path: replace(seen, free=0) for path, seen in fresh.items()
+    }
+    assert any(after[path] != replace(again[path], free=after[path].free) for path in after)
+
+
+class Later(datetime):
+    """An hour after everything that the test has written."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        """The time of a wall clock."""
+        return datetime.now(tz) + timedelta(hours=1)
