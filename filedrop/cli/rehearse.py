@@ -227,14 +227,6 @@ def _as_json(
             }
             for cause in causes
         ],
-        "receivers": [
-            {
-                "row": receiver.row,
-                "participant": receiver.participant or None,
-                "reach": receiver.reach,
-                "why": receiver.why or None,
-            }
-            for receiver in receivers
-        ],
+        "receivers": [{name: value or None for name, value in receiver._asdict().items()} for receiver in receivers],
         "unasked": troubles,
     }
