@@ -32,6 +32,12 @@ _OWNED = (
     f"SELECT msg_no, received FROM documents WHERE {_NUMBERED} AND {BELIEVED}"
     f" UNION ALL SELECT msg_no, received FROM surplus WHERE {_NUMBERED}"
 )
+_HIGHEST = """
+    SELECT coalesce(max(msg_no), 0) FROM (
+        SELECT max(msg_no) AS msg_no FROM documents WHERE identity = :identity
+        UNION ALL SELECT max(msg_no) AS msg_no FROM surplus WHERE identity = :identity
+    ) AS highest
+"""
 _OWNED_BY_ANY = """
     SELECT one FROM (SELECT CAST(value AS BIGINT) AS one FROM json_each(:numbers)) AS numbers
     WHERE EXISTS (SELECT 1 FROM documents WHERE identity = :identity AND msg_no = one)
@@ -100,6 +106,10 @@ class Numbers(Part):
         for msg_no, received in self._read(_OWNED, identity=identity, numbers=wanted, company=company):
             owned[msg_no].append(received)
         return owned
+
+    def highest(self, identity: str) -> int:
+        """The highest number of a message that belongs to a document of an account, or is surplus; 0 for none."""
+        return int(self._value(_HIGHEST, identity=identity))
 
     def owners(self, identity: str, numbers: Iterable[int], company: str) -> list[Document]:
         """The documents behind `owned`; the document of a surplus message is returned with that message's number."""

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from filedrop.storage.folders import OutboundFolder
 
 
+LATEST = 1000  # numbers that are kept; answers overtake each other, but not so many
+
+
 class Window:
     """An account's documents that are being sent, at most `size`. Thread-safe.
 
@@ -73,6 +76,34 @@ class Window:
         """Remove a document that has come back."""
         with self._lock:
             self._under_way.pop(document_id, None)
+
+
+class NewNumbers:
+    """Which numbers of messages no document of an account has, without a question for each. Thread-safe.
+
+    An access point counts its messages: a number above all that the journal has at first is new, once.
+    """
+
+    def __init__(self) -> None:
+        self._highest: int | None = None  # that the journal may have without our knowing of it
+        self._latest: set[int] = set()  # those above it
+        self._lock = threading.Lock()
+
+    def take(self, number: int, recorded: Callable[[], int]) -> bool:
+        """Whether a number is new; False where a document may have it. It is new no more.
+
+        `recorded` returns the highest number in the journal; it is called once, and its errors are raised.
+        """
+        with self._lock:
+            if self._highest is None:
+                self._highest = recorded()
+            if number <= self._highest or number in self._latest:
+                return False
+            self._latest.add(number)
+            if len(self._latest) > LATEST:
+                self._highest = sorted(self._latest)[LATEST // 2]
+                self._latest = {other for other in self._latest if other > self._highest}
+            return True
 
 
 class MissingDocuments:
@@ -160,6 +191,7 @@ class Context:
     stopped: threading.Event
     keep_archive: timedelta | None = None
     missing: MissingDocuments = field(default_factory=MissingDocuments)
+    numbers: NewNumbers = field(default_factory=NewNumbers)
 
     def of_company(self, company: Company) -> Context:
         """The same for one company, with its settings."""

@@ -139,11 +139,18 @@ def _accepted(shared: Context, document: Document, message: Message) -> Message:
     is_anothers = not shared.window.tell(document.id, message)  # before the journal: what leaves the window is in there
     if not is_anothers:
         with suppress(JournalError):  # the recorder asks the journal again
-            is_anothers = shared.journal.numbers.is_owned(document.identity, message, document.company)
+            is_anothers = _is_recorded(shared, document, message)
     if is_anothers:
         shared.access_point.distrust()
         raise _anothers(message)
     return message
+
+
+def _is_recorded(shared: Context, document: Document, message: Message) -> bool:
+    """Whether the journal has this message as another document's. Raises JournalError."""
+    numbers = shared.journal.numbers
+    is_new = shared.numbers.take(message.msg_no, lambda: numbers.highest(document.identity))
+    return not is_new and numbers.is_owned(document.identity, message, document.company)
 
 
 def _anothers(message: Message) -> NoClearAnswer:

@@ -577,6 +577,7 @@ def test_whose_a_message_number_is(journal: Journal) -> None:
     journal.numbers.record_surplus(IDENTITY, 8, "2026-11-20T12:00:09Z", document)
     assert journal.numbers.owned(IDENTITY, range(2000)) == {7: [document.received], 8: ["2026-11-20T12:00:09Z"]}
     assert journal.numbers.owned("another@ap.example.com", [7, 8]) == {}
+    assert [journal.numbers.highest(identity) for identity in (IDENTITY, "another@ap.example.com")] == [8, 0]
 
 
 @pytest.mark.parametrize("received", ["2026-11-20T12:00:01Z", None])

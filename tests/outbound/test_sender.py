@@ -16,6 +16,7 @@ from support.notes import whole
 from support.stepping import Clock, Life
 
 from filedrop.model.document import Document, State
+from filedrop.outbound.context import LATEST, NewNumbers
 from filedrop.outbound.sender import duplicate, rejected, send
 from filedrop.outbound.upload import IN_MEMORY, OpenedDocument, unreadable
 
@@ -291,6 +292,20 @@ def test_an_answer_about_another_document(make_desk: Callable[..., Desk]) -> Non
         f"the answer was about another document, message {anothers.msg_no}: its receiver is {BUYER}, not {STRANGER}; "
         "tell the operator"
     )
+
+
+def test_numbers_that_are_new() -> None:
+    """A number above all that the journal had is new, once, in whatever order they come; the journal is asked once."""
+    numbers, asked = NewNumbers(), list[int]()
+
+    def highest() -> int:
+        asked.append(5)
+        return 5
+
+    assert [numbers.take(number, highest) for number in (7, 6, 7, 5, 3, 8)] == [True, True, False, False, False, True]
+    assert all(numbers.take(number, highest) for number in range(9, 3 * LATEST))
+    assert not any(numbers.take(number, highest) for number in range(3 * LATEST))
+    assert asked == [5]
 
 
 def test_another_documents_answer_while_that_is_under_way(desk: Desk) -> None:
