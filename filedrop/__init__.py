@@ -18,6 +18,7 @@ The packages; each names its modules. Imports only point down, which tests/test_
     accesspoint  the client of the interface, its directory, its circuit breaker (an outage, a refused login)
     readable     a document for people: a page, or a text
     journal      what was said and heard, durably
+    prepare      what a document gets before it is posted, if the configuration wants that
     identify     document XML to ids, and where each comes from
     config       YAML to checked models
     files        written whole, moved without overwriting; what differs between operating systems

@@ -50,7 +50,7 @@ YAML = [block for language, block in FENCED if language == "yaml"]
 EXAMPLE = (PROJECT / "config.example.yaml").read_text("utf-8")
 ERROR_CODES = (  # contract 4, and `invalid` and `changed`
     "not-xml doctype too-large unreadable no-sender no-receiver no-document-id no-process-id bad-participant "
-    "foreign-sender duplicate invalid receiver-unknown not-accepted rejected no-answer not-delivered "
+    "foreign-sender duplicate not-prepared invalid receiver-unknown not-accepted rejected no-answer not-delivered "
     "changed"
 )
 

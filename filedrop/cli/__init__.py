@@ -4,7 +4,7 @@ A command's module is imported when the command is called, so that no command pa
 `--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check
 (checking, reaching, sharing), config, demo, document (show), history, hold (release), hosts, identify and explain,
 init, journal, lookup, manual, rehearse (rehearsal, proposing), reload, resolve, retry, run (dryrun, serving), sandbox,
-service, status, validate. What they share: opening, show, tables, writing, extras; completion is for the shell's Tab.
+service, status, validate, prepare. What they share: opening, show, tables, writing, extras; completion is for Tab.
 Every FiledropError ends as a sentence on stderr and one of:
 
     0  done
@@ -37,6 +37,7 @@ COMMANDS = {  # name: the module of this room that has it, and what it does
     "check": ("check", "Test the configuration, folders, login, TLS and clock."),
     "identify": ("identify", "Show the ids of files, and where each id comes from."),
     "validate": ("validate", "Check files against the rules of the network before they are sent."),
+    "prepare": ("prepare", "Print what would be posted in place of a file."),
     "rehearse": ("rehearse", "Show who can be reached and what would fail, before anything is sent."),
     "show": ("document", "Show a document for reading, or write it as a page."),
     "status": ("status", "Show the status of all documents, and what needs attention."),

@@ -23,6 +23,7 @@ from filedrop.cli.checking import (
     mapping_found,
     own_settings_found,
     participants_found,
+    preparation_found,
     validation_found,
 )
 from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_any, new_journal, open_config
@@ -102,6 +103,7 @@ def check(
     results = [CheckResult(CONFIGURATION, "ok", config.source)]
     results += [CheckResult(CONFIGURATION, "warning", warning) for warning in config.warnings]
     results += own_settings_found(config)
+    results += preparation_found(config)
     results += participants_found(config)
     results.append(code_list_found(config.codelists, today()))
     results += mapping_found(config)

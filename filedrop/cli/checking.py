@@ -68,6 +68,13 @@ def own_settings_found(config: Config) -> Iterator[CheckResult]:
             yield CheckResult(CONFIGURATION, "ok", f"companies.{company} has settings of its own: {says}")
 
 
+def preparation_found(config: Config) -> Iterator[CheckResult]:
+    """A result for each company whose documents are changed before they are posted."""
+    for company in config.companies.values():
+        if company.prepare.is_on:
+            yield CheckResult(CONFIGURATION, "ok", f"{company.name}: what is posted differs from what is dropped (ids)")
+
+
 def mapping_found(config: Config) -> Iterator[CheckResult]:
     """The results for the mapping rules and their tables."""
     tables = Rules((), config.tables)

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
 ARGUMENTS = {"history", "hold", "release", "resolve", "retry"}  # the commands whose arguments are completed here
 OPTIONS = {  # and the options of commands; nothing completes a message number
-    ("identify", "--company"), ("validate", "--company"), ("rehearse", "--company"), ("resolve", "--sent"),
+    ("identify", "--company"), ("validate", "--company"), ("rehearse", "--company"), ("prepare", "--company"),
+    ("resolve", "--sent"),
     ("download", "--account"), ("hosts", "--account"), ("lookup", "--account"),
     ("messages", "--account"), ("read", "--account"), ("show", "--account"), ("statistics", "--account"),
 }  # fmt: skip
-TAKING_FILES = {"backup", "identify", "rehearse", "show", "validate"}
+TAKING_FILES = {"backup", "identify", "prepare", "rehearse", "show", "validate"}
 PATIENCE = 0.5  # seconds for the configuration and all folders together
 _NOT_AS_IT_IS = re.compile(r"[^\w@%+=:./-]")  # what shlex quotes, but for letters of other alphabets
 

@@ -19,6 +19,7 @@ from filedrop.journal import Waiver
 from filedrop.model.document import LET_THROUGH, Document, Event, Need, State
 from filedrop.outbound.context import Identification, identification_of
 from filedrop.outbound.identified import identified
+from filedrop.outbound.preparing import prepare_in_memory
 from filedrop.outbound.sender import duplicate
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.validating import ask, invalid, warnings
@@ -71,7 +72,7 @@ def _rows(config: Config, journal: Journal | None, validator: Validator | None) 
                 for name in sorted(folder.dropped()):
                     document, verdict, why = _judged(config, folder, by, name, journal)
                     if verdict == SENDS:
-                        verdict, why, _ = validated(config, validator, company, folder.at() / name, why)
+                        verdict, why, _ = validated(config, validator, document, folder.at() / name, why)
                     there = folder.stamp("", name)
                     if verdict == SENDS and there and (lacks := folder.waits_for(name, there.modified)):
                         verdict, why = NOT_READY, "; ".join(filter(None, (f"it waits for {lacks}", why)))
@@ -118,16 +119,27 @@ def _judged(
 
 
 def validated(
-    config: Config, validator: Validator | None, company: Company, where: Where, why: str
+    config: Config, validator: Validator | None, document: Document, where: Where, why: str
 ) -> tuple[str, str, Fault | None]:
-    """What would become of a document that would be sent but for the rules; `why` is what else is said of it."""
-    if validator is None or company.validate_ == "off":
+    """What would become of a document that would be sent, but for its preparation and the rules.
+
+    `why` is what else is said of it.
+    """
+    company = config.companies[document.company]
+    rules = company.apply_to(config.outbound)
+    judges = validator if company.validate_ != "off" else None
+    if judges is None and not rules.prepare.is_on:
         return SENDS, why, None
     refuses = company.validate_ == "refuse"
     try:
         with closing(OpenedDocument.open(where)) as opened:
             opened.read(config.outbound.max_size)
-            verdict = ask(validator, opened, company.name, local=True)
+            fault = prepare_in_memory(document, opened, rules)
+            if fault is not None:
+                return FAILS, fault.message, fault
+            if judges is None:
+                return SENDS, why, None
+            verdict = ask(judges, opened, company.name, local=True)
     except (NoVerdict, Changing, DocumentError, OSError) as error:
         said = f"it can't be validated: {error}"
         return (NOT_READY, said, None) if refuses else (SENDS, "; ".join(filter(None, (why, said))), None)

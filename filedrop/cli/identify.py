@@ -6,7 +6,6 @@ import errno
 import os
 import shutil
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -19,12 +18,13 @@ from filedrop.cli.show import say, show_json, tell
 from filedrop.errors import DocumentError, Unanswered
 from filedrop.files import open_regular
 from filedrop.files.rights import explain
-from filedrop.identify import demand, read
+from filedrop.identify import demand, read, wire
 from filedrop.identify import identify as settle
 from filedrop.identify.codelist import edition
 from filedrop.identify.identity import explained, rule_of
 from filedrop.identify.mapping import Rules
 from filedrop.model.fault import Fault
+from filedrop.prepare import edits_of, ids_to_write
 from filedrop.storage.own_name import own_name_beside
 from filedrop.text import printable
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from filedrop.config import Company
     from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Try
+    from filedrop.prepare import Edit, IdChange
 
     Identified = tuple[Identity, Reading]
 
@@ -106,20 +107,24 @@ def _identified(
     record["code_list"] = edition().version
     identified = None
     try:
-        with nullcontext(sys.stdin.buffer) if file == STDIN else open_regular(file) as stream:
+        with opened(file) as stream:
             reading = read(stream, max_size=max_size, xpaths=mapping.xpaths if mapping else ())
-        identity = settle(
-            reading,
-            company=company.name if company else None,
-            file_name=(own_name_beside(file) or file.name) if file != STDIN else "",
-            participants=company.participants if company else (),
-            channel=company.channel if company else "",
-            mapping=mapping,
-        )
-        identified = identity, reading
-        record |= {name: getattr(identity, name) for name in FIELDS}
-        record |= {"sources": dict(identity.sources), "warnings": list(identity.warnings)}
-        demand(identity, reading)
+            identity = settle(
+                reading,
+                company=company.name if company else None,
+                file_name=(own_name_beside(file) or file.name) if file != STDIN else "",
+                participants=company.participants if company else (),
+                channel=company.channel if company else "",
+                mapping=mapping,
+                prepares=company is not None and company.prepare.ids,
+            )
+            identified = identity, reading
+            record |= {name: getattr(identity, name) for name in FIELDS}
+            record |= {"sources": dict(identity.sources), "warnings": list(identity.warnings)}
+            demand(identity, reading)
+            changes, _ = edits_for(stream, reading, identity, company)
+            if changes:
+                record["prepared"] = {change.role: change.ids for change in changes}
     except DocumentError as found:
         fault = Fault.of(*found.texts)
     except Unanswered as found:
@@ -132,6 +137,19 @@ def _identified(
     return record | {"error": words}, identified
 
 
+def edits_for(
+    stream: BinaryIO, reading: Reading, identity: Identity, company: Company | None
+) -> tuple[list[IdChange], list[Edit]]:
+    """What a company's settings change in a document that was read from this file. Raises DocumentError, OSError."""
+    if company is None or not company.prepare.ids:
+        return [], []
+    changes = ids_to_write({"sender": identity.sender, "receiver": identity.receiver}, reading)
+    if not changes:
+        return [], []
+    stream.seek(0)
+    return changes, edits_of(wire(stream, reading), changes, company=company.name)
+
+
 def _show(record: dict[str, Any], *, is_read: bool) -> None:
     say(record["file"])
     for name in FIELDS if is_read else ():
@@ -140,6 +158,8 @@ def _show(record: dict[str, Any], *, is_read: bool) -> None:
             say(f"  {name:<12} {record[name] or '-'}  ({source})")
     if is_read:
         say(f"  code list    {edition()}")
+    for role, (before, after) in record.get("prepared", {}).items():
+        tell(f"  prepared     the {role}'s EndpointID {before or '(none)'} becomes {after}", indent=BELOW)
     for warning in record["warnings"]:
         tell(f"  warning      {warning}", indent=BELOW)
     if record["error"]:

@@ -156,7 +156,7 @@ class _Trial:
 
     def contradicts(self, file: Path, document: Document) -> bool:
         """Whether a corrected document goes by other ids than it states, against a rule of the network."""
-        return bool(contradicts(document, self._readings[file]))
+        return bool(contradicts(document, self._readings[file], self._company))
 
     def lines(self, candidate: CandidateRule) -> list[str]:
         """The rule, as it stands in the configuration."""

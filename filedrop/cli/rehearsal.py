@@ -169,7 +169,7 @@ class Rehearsal:
             return Rehearsed(file, document, FAILS, UNKNOWN, document.error.message, document.error)
         if waits := document.why_without(Need.IDS):
             return Rehearsed(file, document, NOT_READY, UNKNOWN, waits)
-        return self._ask_others(file, document, company)._replace(contradicts=contradicts(document, reading))
+        return self._ask_others(file, document, company)._replace(contradicts=contradicts(document, reading, company))
 
     def read(self, file: Path, xpaths: Collection[str]) -> Reading:
         """A file's content. Raises DocumentError, Changing, OSError."""
@@ -194,7 +194,7 @@ class Rehearsal:
     def _ask_others(self, file: Path, document: Document, company: Company) -> Rehearsed:
         """What validator and directory say of a document that would be sent but for them."""
         warnings = "; ".join(document.warnings)
-        verdict, why, fault = validated(self.config, self._validator, company, file, warnings)
+        verdict, why, fault = validated(self.config, self._validator, document, file, warnings)
         asked = self.ask(document)
         reach, objection = asked.reach(document), asked.objection(document)
         if objection is not None:
@@ -240,9 +240,16 @@ class Rehearsal:
                 yield Receiver(row, receiver, REACHABLE if known.connected else UNKNOWN)
 
 
-def contradicts(document: Document, reading: Reading) -> tuple[str, ...]:
-    """The roles whose ids aren't what the document states, though a rule of the network demands that."""
-    return tuple(contradicted({"sender": document.sender, "receiver": document.receiver}, reading))
+def contradicts(document: Document, reading: Reading, company: Company) -> tuple[str, ...]:
+    """The roles whose ids aren't what the document states, though a rule of the network demands that.
+
+    None where the ids are written into the document.
+    """
+    return (
+        ()
+        if company.prepare.ids
+        else tuple(contradicted({"sender": document.sender, "receiver": document.receiver}, reading))
+    )
 
 
 def _rows(table: Path) -> Iterator[tuple[int, list[str]]]:

@@ -29,7 +29,7 @@ from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import OutboundFolder, outbound_folder
-from filedrop.storage.names import shortened
+from filedrop.storage.names import BESIDE, POSTED, shortened
 from filedrop.storage.own_name import move, own_name_beside
 from filedrop.text import looks_like, printable
 
@@ -60,14 +60,14 @@ class Failed:
         return self.folder.path / "failed" / self.name
 
     def put_back(self, permitted_by: Journal | None) -> str:
-        """Move it to `outbound/`, clear its note and sidecar, and return its name there. Raises OSError.
+        """Move it to `outbound/`, clear what is beside it, and return its name there. Raises OSError.
 
         It gets the name there that it was dropped with, where that is free, and its ready file, where it needs one.
         `permitted_by`: the journal that lets it be sent though it is a duplicate.
         """
         here, failed = self.folder.at(), self.entry
         own = own_name_beside(failed) or self.name
-        beside = [(entry, _seen(entry)) for entry in (failed.beside(".why.txt"), failed.beside(".json"))]
+        beside = [(entry, _seen(entry)) for entry in map(failed.beside, (*BESIDE, POSTED))]
         for name in self.folder.free_names(here, shortened(own)):
             try:
                 with self._permitted(permitted_by, name):

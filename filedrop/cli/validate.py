@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.identify import A_LINK, company_of, opened
+from filedrop.cli.identify import A_LINK, STDIN, company_of, edits_for, opened
 from filedrop.cli.opening import config_if_any
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
 from filedrop.config import Validation
 from filedrop.config.rules import load_rules
-from filedrop.errors import DocumentError, NoVerdict
+from filedrop.errors import DocumentError, NoVerdict, Unanswered
 from filedrop.files.rights import explain
 from filedrop.identify import read, wire
+from filedrop.identify.mapping import Rules
+from filedrop.outbound.context import identification_of
+from filedrop.prepare import Edit, applied
+from filedrop.storage.own_name import own_name_beside
 from filedrop.validation import Kind, validator_of
 
 if TYPE_CHECKING:
@@ -47,6 +51,7 @@ def validate(
     (`validation.except`) apply to the files in its outbound folder.
     """
     companies: Mapping[str, Company] = {}
+    mapping = None
     if rules is not None:
         load_rules(rules)  # all of its mistakes, at once
         validator = validator_of(Validation(rules=rules.absolute()))
@@ -54,13 +59,14 @@ def validate(
         config = config_if_any(config_option)
         validator = validator_of(config.validation, passed=config.pass_environment) if config else None
         companies = config.companies if config else {}
+        mapping = Rules(config.mapping, config.tables, source=config.source) if config else None
     if validator is None:
         raise click.UsageError("there are no rules: write --rules DIR, or set validation in the configuration")
     with closing(validator):
         results = []
         for file in files:
             whose = company_of(file, company, companies)
-            results.append(_judged(validator, file, whose.name if whose else ""))
+            results.append(_judged(validator, file, whose, mapping))
             if as_json:
                 show_json(results[-1])
     if not as_json:
@@ -74,15 +80,20 @@ def validate(
     raise SystemExit(0 if all(result["valid"] for result in results) else FAILED)
 
 
-def _judged(validator: Validator, file: Path, company: str) -> dict[str, Any]:
+def _judged(validator: Validator, file: Path, company: Company | None, mapping: Rules | None) -> dict[str, Any]:
     result: dict[str, Any] = {"file": str(file), "valid": None, "rules": [], "findings": [], "more": 0, "error": None}
     try:
         with opened(file) as stream:
-            reading = read(stream)
+            is_prepared = company is not None and mapping is not None and company.prepare.ids
+            reading, edits = read(stream, xpaths=mapping.xpaths if mapping and is_prepared else ()), list[Edit]()
+            if company and mapping and is_prepared:
+                name = "" if file == STDIN else own_name_beside(file) or file.name
+                identity = identification_of(company, mapping).identify(reading, name)
+                _, edits = edits_for(stream, reading, identity, company)
             stream.seek(0)
-            kind = Kind(reading.root_name, reading.customization, company)
-            verdict = validator.judge(kind, wire(stream, reading))
-    except (DocumentError, NoVerdict) as error:
+            kind = Kind(reading.root_name, reading.customization, company.name if company else "")
+            verdict = validator.judge(kind, applied(wire(stream, reading), edits))
+    except (DocumentError, NoVerdict, Unanswered) as error:
         return result | {"error": str(error)}
     except OSError as error:
         return result | {"error": A_LINK if error.errno == errno.ELOOP else explain(error)}

@@ -90,6 +90,17 @@ class Retry(Section):
     longest: Interval = timedelta(minutes=15)
 
 
+class Prepare(Section):
+    """What is changed in a document before it is posted."""
+
+    ids: bool = False
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is changed."""
+        return self.ids
+
+
 class Outbound(Section):
     """The way out."""
 
@@ -111,6 +122,7 @@ class Outbound(Section):
     directory: Strictness = "warn"
     directory_cache: Duration = timedelta(hours=1)
     validate_: Annotated[Strictness, Field(alias="validate")] = "off"
+    prepare: Prepare = Prepare()
 
 
 class Inbound(Section):
@@ -203,7 +215,7 @@ class Company(Section):
 
     follows: ClassVar = frozenset(
         {"account", "outbound", "inbound", "watch", "language"}
-        | {"validate", "directory", "duplicates", "attachments", "readable", "answers", "answer_after"}
+        | {"validate", "prepare", "directory", "duplicates", "attachments", "readable", "answers", "answer_after"}
         | {"received_name", "keep"}
     )
 
@@ -217,6 +229,7 @@ class Company(Section):
     language: Language
     mail: Annotated[Addresses, LEFT_OUT] = ()
     validate_: Annotated[Strictness, Field(alias="validate")]
+    prepare: Prepare
     directory: Strictness
     duplicates: Duplicates
     attachments: Attachments
@@ -233,8 +246,8 @@ class Company(Section):
 
     def apply_to(self, common: Outbound) -> Outbound:
         """The common settings of the way out, with this company's own."""
-        own = {"validate_": self.validate_, "directory": self.directory, "duplicates": self.duplicates}
-        return common.model_copy(update=own)
+        own = ("validate_", "prepare", "directory", "duplicates")
+        return common.model_copy(update={key: getattr(self, key) for key in own})
 
 
 class Config(Section):
@@ -336,6 +349,7 @@ class Config(Section):
                 "watch": outbound.watch,
                 "language": info.data.get("language", ENGLISH),
                 "validate": outbound.validate_,
+                "prepare": outbound.prepare,
                 "directory": outbound.directory,
                 "duplicates": outbound.duplicates,
                 "attachments": inbound.attachments,

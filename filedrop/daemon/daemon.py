@@ -323,10 +323,12 @@ class Daemon:
 def _validating(
     config: Config, pool: Pool, clockwork: Clockwork, log: structlog.stdlib.BoundLogger
 ) -> Validating | None:
-    """What validates the documents of those companies that want it; None where the configuration has no validator."""
+    """What prepares and validates the documents of those companies that want it; None where none can want it."""
     validator = validator_of(config.validation, config.state, passed=config.pass_environment)
+    if validator is None and not any(company.prepare.is_on for company in config.companies.values()):
+        return None
     retry = clockwork.backoff(config.outbound.retry.first, config.outbound.retry.longest)
-    return Validating(validator, submit=pool.submit, retry=retry, now=clockwork.now, log=log) if validator else None
+    return Validating(validator, submit=pool.submit, retry=retry, now=clockwork.now, log=log)
 
 
 def _unvalidated(validating: Validating, accounts: Iterable[Account], journal: Journal) -> str:

@@ -56,6 +56,10 @@ class Drafts:
 
     def write(self, content: bytes) -> Draft:
         """Write a file. Raises OSError (disk full, no rights); then nothing is left of it."""
+        return self.write_pieces((content,))
+
+    def write_pieces(self, pieces: Iterable[bytes]) -> Draft:
+        """Write a file in pieces. Raises OSError as above, and what `pieces` raises."""
         entry = self._directory.draft()
         _BEGUN.add(entry.name)
         # Not by a file object, which makes six more system calls.
@@ -67,10 +71,11 @@ class Drafts:
         draft = Draft(entry, identity)
         self._unnamed.add(draft)
         self._written[draft] = descriptor
-        left = memoryview(content)
         try:
-            while left:
-                left = left[os.write(descriptor, left) :]
+            for piece in pieces:
+                left = memoryview(piece)
+                while left:
+                    left = left[os.write(descriptor, left) :]
         except OSError:
             os.close(self._written.pop(draft))
             self._forget(draft)

@@ -101,11 +101,13 @@ class Missing(NamedTuple):
 class Endpoint(NamedTuple):
     """The EndpointID of a party as it is written, `schemeID:value` ("" where there is none), and the network's rule.
 
-    The rule demands this id in the envelope that the access point makes (BR-SBDH, Peppol BIS Billing 3.0.21).
+    The rule demands this id in the envelope that the access point makes (BR-SBDH, Peppol BIS Billing 3.0.21). `place`
+    is the EndpointID's path below the root.
     """
 
     rule: str
     written: str
+    place: str
 
 
 class Answered(NamedTuple):
@@ -244,7 +246,9 @@ def content(root: str, values: Sequence[Value]) -> Content:
         if (name := next(filter(None, (first.get(f"/{local}/{path}") for path in _name_paths(place))), ""))
     }
     rules = _ENVELOPE_RULES.get((customization, process), {}) if root in _BILLS else {}
-    endpoints = {role: Endpoint(rule, _written(f"/{local}/{place}", values)) for role, (rule, place) in rules.items()}
+    endpoints = {
+        role: Endpoint(rule, _written(f"/{local}/{place}", values), place) for role, (rule, place) in rules.items()
+    }
     is_answer = _INVOICE_RESPONSE in customization and all(answered)
     answers = Answered(*answered) if is_answer else None
     return Content(*_settled(envelope, document), customization, *stated, names, endpoints, answers)

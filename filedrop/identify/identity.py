@@ -51,8 +51,12 @@ def identify(
     participants: Sequence[str] = (),
     channel: str = "",
     mapping: Rules | None = None,
+    prepares: bool = False,
 ) -> Identity:
-    """The ids of a document. `participants` are the company's, the first of them its own sender; `channel` is its."""
+    """The ids of a document. `participants` are the company's, the first of them its own sender; `channel` is its.
+
+    `prepares`: the ids are written into the document, so that it can't contradict them.
+    """
     ids = {name: found.id for name, found in reading.found.items()}
     sources = {name: found.source for name, found in reading.found.items()}
     tries = tuple(mapping.tries(reading, company=company, file_name=file_name)) if mapping is not None else ()
@@ -77,7 +81,7 @@ def identify(
         process_id=ids.get("process_id"),
         channel=ids.get("channel", channel),
         sources=sources,
-        warnings=(*filter(None, [reading.warning]), *in_vain, *_doubts(ids, reading)),
+        warnings=(*filter(None, [reading.warning]), *in_vain, *_doubts(ids, reading, prepares=prepares)),
         company=company,
         file_name=file_name,
         tries=tries,
@@ -92,19 +96,19 @@ def _own_sender(missing: Missing, participants: Sequence[str]) -> tuple[str, str
     return (participants[0], "company") if participants and not is_stated else None
 
 
-def _doubts(ids: Mapping[str, str], reading: Reading) -> list[str]:
+def _doubts(ids: Mapping[str, str], reading: Reading, *, prepares: bool) -> list[str]:
     doubts: list[str] = []
     for role in ("sender", "receiver"):
         if role in ids and fault(ids[role]) is None:
             doubts += doubts_of(role, ids[role])
-    for role in contradicted(ids, reading):
-        rule, written = reading.endpoints[role]
+    for role in () if prepares else contradicted(ids, reading):
+        rule, written, _ = reading.endpoints[role]
         stated = (
             f"the document's EndpointID is {_with_scheme(written)}" if written else "the document has no EndpointID"
         )
         doubts.append(
             f"{role} {ids[role]}: {stated}. The network's rule {rule} demands the same id, and an access point may "
-            "refuse the document. Correct the EndpointID in the accounting system"
+            "refuse the document. Correct the EndpointID in the accounting system, or set prepare.ids"
         )
     document_id = ids.get("document_id", "")
     if reading.is_another(document_id):

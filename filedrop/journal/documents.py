@@ -44,9 +44,11 @@ _RETRY_NEEDY = f"UPDATE documents SET due = :now WHERE {NEEDY} = :folder AND due
 # One row for each value, however many documents have it.
 _KNOWN_CONTENT = """
     SELECT 'meaning', value FROM json_each(:meaning) WHERE EXISTS (SELECT 1 FROM documents WHERE meaning = value)
+        OR EXISTS (SELECT 1 FROM documents WHERE posted_meaning = value)
     UNION ALL SELECT 'number', value FROM json_each(:number) WHERE EXISTS (SELECT 1 FROM documents WHERE number = value)
 """
-_SAME_MEANING = f"{ALL} meaning = :meaning AND id <> :id AND {BELIEVED}"
+_MEANS = "SELECT id FROM documents WHERE {} IN (SELECT value FROM json_each(:meanings))".format
+_SAME_MEANING = f"{ALL} id IN ({_MEANS('meaning')} UNION {_MEANS('posted_meaning')}) AND id <> :id AND {BELIEVED}"
 _SAME_NUMBER = f"{ALL} number = :number AND id <> :id AND {BELIEVED}"
 # Bounded: some systems give one number to all documents of a type.
 _SAME_NUMBER_LATELY = (
@@ -196,6 +198,7 @@ def _values(document: Document) -> dict[str, Any]:
     values["sources"] = json.dumps(dict(document.sources))
     values["warnings"] = json.dumps(document.warnings)
     values["error"] = json.dumps(asdict(document.error)) if document.error else None
+    values["prepared"] = json.dumps(asdict(document.prepared)) if document.prepared else None
     values["history"] = json.dumps([[event.at.isoformat(), event.event, event.facts] for event in document.history])
     return values | {"revision": document.revision + 1, "before": document.revision}
 
@@ -207,7 +210,10 @@ def _is_open(document: Document) -> bool:
 
 def _content(document: Document) -> set[tuple[str, str | None]]:
     """The content and the number by which a duplicate of a document is found."""
-    return {("meaning", document.meaning), *([("number", document.number)] if document.number else ())}
+    return {
+        *(("meaning", meaning) for meaning in document.meanings),
+        *([("number", document.number)] if document.number else ()),
+    }
 
 
 def _known_content(connection: Connection, documents: Iterable[Document]) -> set[tuple[str, str | None]]:
@@ -228,14 +234,15 @@ def _same_number_as(connection: Connection, document: Document) -> Document | No
 
 
 def _duplicate_of(connection: Connection, document: Document, *, by_number: bool) -> Document | None:
-    this = {key: getattr(document, key) for key in ("id", "company", "meaning", "number")}
+    this = {key: getattr(document, key) for key in ("id", "company", "number")}
+    this |= {"meanings": json.dumps(list(document.meanings))}
     rows = connection.execute(_SAME_MEANING, this).fetchall()
     if by_number and document.number:
         rows += connection.execute(_SAME_NUMBER, this).fetchall()
     for other in map(document_of, rows):
         same_receiver = same_company(other.receiver, document.receiver)
         has_same_number = by_number and bool(document.number) and _facts(other) == _facts(document)
-        is_same = has_same_number or (other.meaning == document.meaning and same_receiver)
+        is_same = has_same_number or (same_receiver and not other.meanings.isdisjoint(document.meanings))
         if is_same and same_company(other.sender, document.sender) and other.may_be_accepted:
             return other
     return None

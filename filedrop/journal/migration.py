@@ -123,6 +123,10 @@ STEPS = {
         f"UPDATE responses SET words = 'process_condition' WHERE {IS_OF_PLATFORM}",
         f"UPDATE responses SET words = '{LEVEL_STATUS}' WHERE sender LIKE '0242:%' AND NOT {IS_OF_PLATFORM}",
     ),
+    "6": (
+        "ALTER TABLE documents ADD COLUMN prepared TEXT",
+        "ALTER TABLE documents ADD COLUMN posted_meaning TEXT",
+    ),
 }
 """The statements that lead from each older schema to the next."""
 

@@ -17,7 +17,7 @@ from filedrop.times import from_seconds
 if TYPE_CHECKING:
     from datetime import datetime
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 WITH_ROWID = ("documents", "messages", "responses")  # tables whose order of insertion is asked for
 BOOLEANS = ("open", "settled")  # columns; SQLite has them as numbers
 
@@ -79,12 +79,14 @@ DEFINITIONS = (
         error TEXT, history TEXT NOT NULL,
         ended REAL, -- when it was delivered, failed or taken, by our clock
         -- What it waits for, why, and since when, if that is its own: its ids, a verdict, its file.
-        needs TEXT NOT NULL DEFAULT '', needs_why TEXT NOT NULL DEFAULT '', needs_since REAL
+        needs TEXT NOT NULL DEFAULT '', needs_why TEXT NOT NULL DEFAULT '', needs_since REAL,
+        prepared TEXT, posted_meaning TEXT -- of what was posted in its place, if that is something else
     )
     """,
     "CREATE INDEX IF NOT EXISTS documents_msg_no ON documents (identity, msg_no)",
     "CREATE INDEX IF NOT EXISTS documents_dropped_as ON documents (dropped_as)",
     "CREATE INDEX IF NOT EXISTS documents_meaning ON documents (meaning)",
+    "CREATE INDEX IF NOT EXISTS documents_posted ON documents (posted_meaning) WHERE posted_meaning IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS documents_number ON documents (number)",
     # Partial indexes, because few rows are open.
     "CREATE INDEX IF NOT EXISTS documents_content ON documents (sha256, folder) WHERE open",

@@ -3,6 +3,7 @@
 document       an outbound document, its states, the legal steps
 question       asks a person about a document in doubt
 fault          why a document failed, and what a validator has found in it
+prepared       what was posted in place of a dropped file
 message        a message at the access point, and whether it belongs to a document
 received_name  the name that a received document gets, by a pattern
 response       a received response, and which documents it may be about

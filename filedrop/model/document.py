@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from filedrop.model.fault import Fault
+    from filedrop.model.prepared import Prepared
 
 UNCLEAR_AT_MOST = 10  # contract 6: the tenth unclear attempt fails
 UNEXPLAINED_AT_MOST = 3  # contract 6: a 400 that names no fault fails the third time
 A_PERSON_SAYS = ", a person says"  # ends each event that is a person's decision
 NEVER_ARRIVED = "never arrived"
+PREPARED = "prepared"
 REPLACED = "replaced by a later answer"
 LET_THROUGH = f"let through{A_PERSON_SAYS}"
 BILLING_WITH_RESPONSE = "urn:peppol:bis:billing_with_response"  # the process of Peppol BIS 66
@@ -60,6 +62,7 @@ class Need(StrEnum):
     IDS = "not identified yet"
     VERDICT = "not validated"
     FILE = "not read"
+    PREPARED = "not prepared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,8 @@ class Document:
     that one. `identity` is the account that it was posted to (`username@host`), "" before the first request.
     `receiver_name` is as the document writes it. `type` is the root element, `type_code` the code by which the document
     itself states what it is (UNCL1001).
-    `first_attempt` is the access point's own clock at the first request that may have reached it.
+    `first_attempt` is the access point's own clock at the first request that may have reached it. `prepared` is what
+    was posted in place of the file, None where that was the file; `posted_meaning` is of that, or of what may be.
     Before `due`, the document is left alone. `needs` is what it waits for, why, and since when, if that is its own:
     what keeps all documents of a folder or account isn't recorded here. `revision` counts the journal's records of it.
     """
@@ -160,6 +164,8 @@ class Document:
     size: int = 0
     sha256: str = ""
     meaning: str = ""
+    prepared: Prepared | None = None
+    posted_meaning: str | None = None
     sender: str | None = None
     receiver: str | None = None
     document_id: str | None = None
@@ -234,6 +240,11 @@ class Document:
         return self.state is not State.WAITING
 
     @property
+    def meanings(self) -> set[str]:
+        """The meaning of the dropped file, and of what was posted in its place."""
+        return {self.meaning, *([self.posted_meaning] if self.posted_meaning else ())}
+
+    @property
     def was_let_through(self) -> bool:
         """Whether a person has decided to send it even if it is a duplicate."""
         return any(event.event == LET_THROUGH for event in self.history)
@@ -280,6 +291,13 @@ class Document:
         facts = {"clock": clock.isoformat()} if again and clock else {}
         first = self.first_attempt if again else clock
         return self._step(State.SENDING, now, "sending", facts, identity=identity, first_attempt=first, due=None)
+
+    def posted_as(self, now: datetime, prepared: Prepared | None, meaning: str | None) -> Document:
+        """The document with what is posted in its place, and the meaning of that; None where it is posted as it is."""
+        history = self.history
+        if prepared is not None and prepared != self.prepared:
+            history = (*history, Event(now, PREPARED, {"what": ", ".join(prepared.changed)}))
+        return self.but(prepared=prepared, posted_meaning=meaning, history=history)
 
     def requested(self, clock: datetime | None) -> Document:
         """The request is made, by the access point's clock: later than `sending` said, since a batch waits its turn."""

@@ -14,14 +14,15 @@ from filedrop.journal import Drop, Waiver
 from filedrop.model.document import LET_THROUGH, Document, Event
 from filedrop.model.fault import Fault
 from filedrop.outbound.context import new_document
-from filedrop.outbound.filing import lies_at, put_back
+from filedrop.outbound.filing import bring_copy, lies_at, put_back
 from filedrop.outbound.handover import Claim
 from filedrop.outbound.identified import identified_in, identified_now
 from filedrop.outbound.look import ReadyFile, is_writer_done, look_at, remember_in_use
+from filedrop.outbound.preparing import keep_copy
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage import sidecar
-from filedrop.storage.names import shortened
-from filedrop.storage.own_name import clear_left
+from filedrop.storage.names import BESIDE, POSTED, shortened
+from filedrop.storage.own_name import clear_copy, clear_left
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -97,6 +98,7 @@ def _claim_new(desk: Desk, ready: ReadyFile, *, is_known: bool) -> Claim | None:
     in_failed = folder.at("failed") / name
     if in_failed.beside(".json").exists() or in_failed.beside(".why.txt").exists():
         desk.moves.note_in_failed(document.id, name)
+        clear_copy(in_failed, folder.id, shared.journal)
         if ready.dropped_as != name:  # its note has named this file, and must not name the next one
             clear_left(in_failed, folder.id, shared.journal)
     if isinstance(content, DocumentError):
@@ -133,7 +135,11 @@ def _claim_returned(desk: Desk, ready: ReadyFile, document: Document, reading: R
         return None
     file, opened = moved
     if not has_place:
+        before = folder.at(document.place) / document.file
         document = _record_in_sending(desk, document, file)
+        bring_copy(document, before, folder.at("sending") / file)
+    if opened is not None:
+        keep_copy(folder, document, opened, shared.rules)
     desk.moves.note_found(document.id)
     shared.log.info("document.returned", **document.log_facts, state=document.state.value)
     return Claim(identified_now(shared, desk.identification, document, reading), opened)
@@ -171,7 +177,8 @@ def _move_in(
         if file:
             place(folder.at() / ready.name, folder.at("sending") / file, identity)
         else:
-            file = folder.claim(ready.name, is_spoken_for, dropped_as=dropped_as, identity=identity)
+            ends = (*BESIDE, POSTED) if desk.shared.rules.prepare.is_on else BESIDE
+            file = folder.claim(ready.name, is_spoken_for, dropped_as=dropped_as, identity=identity, ends=ends)
     except FileNotFoundError:
         return None
     is_same, opened = _compare(desk, file, ready)
@@ -211,11 +218,13 @@ def _compare(desk: Desk, file: str, ready: ReadyFile) -> tuple[bool, OpenedDocum
 
 
 def _clear_beside(folder: OutboundFolder, name: str) -> None:
-    """Remove the ready files, and the note and sidecar of a document that was moved back: they have been read."""
+    """Remove the ready files, and what was beside a document that was moved back: note and sidecar have been read."""
     here = folder.at()
     for ready_file in folder.ready_files(name):
         discard(here / ready_file)
     discard(here / f"{name}.why.txt")
     beside = here / f"{name}.json"
-    if beside.exists() and sidecar.read(beside) is not None:
+    if beside.exists() and (content := sidecar.read(beside)) is not None:
+        if content.get("posted"):
+            discard(here / f"{name}{POSTED}")
         discard(beside)

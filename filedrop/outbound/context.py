@@ -165,9 +165,9 @@ class Context:
     `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `ready` says whether documents may
     be posted and looked for now. `submit` has a company's request made by another thread, or calls its second argument
     where the request never begins; the outcome goes to `record`. `put` leaves a letter for the account.
-    `retry`: the pauses of probes, and of a document that never arrived. `validating` is None where documents aren't
-    validated; `keep_archive` where the archive is kept for ever. After `stopped`, what comes back is put away, and
-    nothing else begins.
+    `retry`: the pauses of probes, and of a document that never arrived. `validating` is None where documents are
+    neither prepared nor validated; `keep_archive` where the archive is kept for ever. After `stopped`, what comes back
+    is put away, and nothing else begins.
 
     The account itself has the common settings, each pipeline those of its company (`of_company`).
     """
@@ -198,19 +198,23 @@ class Context:
         return replace(
             self,
             rules=company.apply_to(self.rules),
-            validating=None if company.validate_ == "off" else self.validating,
+            validating=self.validating if company.prepare.is_on or company.validate_ != "off" else None,
             keep_archive=company.keep.archive_for(),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Identification:
-    """How a company's documents are identified: by its participants and the mapping rules."""
+    """How a company's documents are identified: by its participants and the mapping rules.
+
+    `prepares`: the ids are written into the documents.
+    """
 
     company: str
     participants: tuple[str, ...]
     channel: str
     mapping: Rules
+    prepares: bool = False
 
     @property
     def xpaths(self) -> Collection[str]:
@@ -226,12 +230,13 @@ class Identification:
             participants=self.participants,
             channel=self.channel,
             mapping=self.mapping,
+            prepares=self.prepares,
         )
 
 
 def identification_of(company: Company, mapping: Rules) -> Identification:
     """The identification of one company's documents."""
-    return Identification(company.name, company.participants, company.channel, mapping)
+    return Identification(company.name, company.participants, company.channel, mapping, prepares=company.prepare.ids)
 
 
 def new_document(shared: Context, folder: OutboundFolder, name: str, file: str, size: int) -> Document:

@@ -14,7 +14,7 @@ from filedrop.errors import FiledropError
 from filedrop.files import NO_FILE, FileStamp, InUse, discard, identity_at, identity_of, make_folder, open_known, place
 from filedrop.model.document import State
 from filedrop.storage import sidecar
-from filedrop.storage.names import shortened
+from filedrop.storage.names import BESIDE, POSTED, shortened
 from filedrop.storage.own_name import move
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def begin(
         moved = found is not None and _own(found, document)
         if found is not None and moved and (identity is None or _is_current(found, document)):
             _clear_notes(source)  # the earlier move succeeded, even if it returned an error
+            bring_copy(document, source, found)
             return document.at(document.home, found.name)
         if identity is None:
             raise FileGone(document.dropped_as)
@@ -69,7 +70,8 @@ class Move:
         self._home = _home(folder, document)
         self._ready_file = folder.ready_file
         self._language = folder.language
-        self._names = folder.free_names(self._home, shortened(document.dropped_as))
+        ends = (*BESIDE, POSTED) if document.prepared else BESIDE
+        self._names = folder.free_names(self._home, shortened(document.dropped_as), ends)
         self._target: Entry
         self._drafts: dict[str, Draft]  # by the suffix that each gets; the sidecar first, which reserves the name
 
@@ -110,16 +112,19 @@ class Move:
         `is_spoken_for`: the name may be another document's although no file lies there. Raises FileGone, OSError
         (InUse: nothing was moved).
         """
-        placed = [self._target.beside(suffix) for suffix in self._drafts]
+        placed, is_moved = [self._target.beside(suffix) for suffix in self._drafts], False
         try:
             if not is_spoken_for:
                 self._move_file(self._target)
-                return self.document.at(*self.target)
+                is_moved = True
         except FileExistsError:  # as above
             pass
         except (FileGone, InUse):
             _discard(placed)
             raise
+        if is_moved:
+            bring_copy(self.document, self._source, self._target)
+            return self.document.at(*self.target)
         _discard(placed)
         return None
 
@@ -143,6 +148,13 @@ def _home(folder: OutboundFolder, document: Document) -> Directory:
         if not entry.is_folder():
             make_folder(entry)
     return folder.at(document.home)
+
+
+def bring_copy(document: Document, source: Entry, target: Entry) -> None:
+    """Move what was posted in a document's place after it; if that is missing, nothing is. Raises OSError."""
+    if document.prepared is not None and source != target:
+        with suppress(FileNotFoundError, FileExistsError):  # a person has taken it, or has put another there
+            place(source.beside(POSTED), target.beside(POSTED))
 
 
 def put_back(folder: OutboundFolder, file: str, dropped_as: str) -> None:

@@ -17,11 +17,13 @@ from filedrop.model.document import Document, Need, State
 from filedrop.outbound.context import Unrecorded
 from filedrop.outbound.identified import ANSWER, is_identified
 from filedrop.outbound.mailbox import Returned, Validated
+from filedrop.outbound.preparing import discard_unsent, judge, must_judge
 from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, same_number, send
 from filedrop.outbound.validating import Judgement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
 
     from filedrop.journal import Journal
     from filedrop.outbound.context import Context
@@ -52,6 +54,11 @@ class Claim:
         """Whether it is waiting, has all its ids, and was read."""
         waits = self.document.state is State.WAITING and is_identified(self.document)
         return waits and self.opened is not None and self.opened.reading is not None
+
+    def as_posted(self, now: datetime) -> Document:
+        """The document with what is posted in its place, if that differs."""
+        copy = self.opened.copy if self.opened else None
+        return self.document.posted_as(now, copy.prepared if copy else None, copy.meaning if copy else None)
 
 
 class Handover:
@@ -231,7 +238,7 @@ class Handover:
         try:
             identity, clock, now = shared.access_point.identity, shared.access_point.clock(), shared.now()
             begun = shared.journal.documents.record_sending(
-                [claim.document.sending(now, identity=identity, clock=clock) for claim in claims],
+                [claim.as_posted(now).sending(now, identity=identity, clock=clock) for claim in claims],
                 shared.rules.duplicates,
                 warning=same_number,
             )
@@ -242,6 +249,7 @@ class Handover:
                     kept.remove(claim)
                     self._hand_over(row, claim)
                 elif isinstance(row, Duplicate):
+                    discard_unsent(self._folder, claim.document, claim.opened)
                     failed.append(claim.document.failed(now, duplicate(row.document)))
                 else:
                     errors.append(row)
@@ -276,18 +284,18 @@ class Handover:
         if validating is None or opened is None:
             raise ValueError(f"{document.id} can't be validated")
         self._under_way.add(document.id)
-        if validating.must_judge(document):
+        if must_judge(validating, document, opened, self._shared.rules):
             back = partial(self._put, Validated(document, opened, None))
             validating.submit(partial(self._judge, validating, document, opened), back, document.company)
         else:
             self._put(Validated(document, opened, Judgement(document, passes=True)))
 
     def _judge(self, validating: Validating, document: Document, opened: OpenedDocument) -> None:
-        """Validate a document, unless nothing may be posted now. Called in a validator's thread."""
-        judgement, broke_off, rules, may_post = None, True, self._shared.rules, self._shared.ready()
+        """Prepare and validate a document, unless nothing may be posted now. Called in a validator's thread."""
+        judgement, broke_off, may_post = None, True, self._shared.ready()
         try:
             with self._folder.in_use():
-                judgement = validating.judge(document, opened, rules, local=self._folder.local) if may_post else None
+                judgement = judge(self._shared, validating, self._folder, document, opened) if may_post else None
             broke_off = False
         finally:
             self._put(Validated(document, opened, judgement, is_logged=broke_off))

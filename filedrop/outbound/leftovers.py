@@ -11,6 +11,7 @@ from filedrop.model.document import A_PERSON_SAYS, Document, Need, State
 from filedrop.outbound.filing import put_back
 from filedrop.outbound.handover import Claim
 from filedrop.outbound.identified import identified_now, keeps_ids
+from filedrop.outbound.preparing import discard_copy, keep_copy
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.waiting import log_need
@@ -102,6 +103,7 @@ class Leftovers:
             if reading.sha256 == document.sha256:
                 if document.needs is Need.FILE:
                     document = shared.journal.documents.record(document.needs_nothing())
+                keep_copy(desk.folder, document, opened, shared.rules)
                 claim = Claim(identified_now(shared, desk.identification, document, reading), opened)
         except (Changing, DocumentError):
             pass
@@ -127,6 +129,7 @@ def put_back_changed(desk: Desk, document: Document) -> None:
     shared = desk.shared
     with desk.health.tolerant():
         put_back(desk.folder, document.file, document.dropped_as)
+        discard_copy(desk.folder, document)  # it is made of the former content
         shared.journal.documents.record(document.taken(shared.now()))
         shared.log.info("document.changed", **document.log_facts)
     desk.scanner.wake()

@@ -189,7 +189,7 @@ def _hinders(document: Document, candidate: Candidate, clocks: Clocks) -> bool:
 
 
 def _same_meaning(document: Document, candidate: Candidate) -> bool:
-    return candidate.content == "compared" and candidate.meaning == document.meaning and _may_own(document, candidate)
+    return candidate.content == "compared" and candidate.meaning in document.meanings and _may_own(document, candidate)
 
 
 def _same_facts(document: Document, candidate: Candidate) -> bool:

@@ -25,6 +25,7 @@ _OWN_REASONS = {
     Need.IDS: "waits/not-identified",
     Need.VERDICT: "waits/not-validated",
     Need.FILE: "waits/not-read",
+    Need.PREPARED: "waits/not-prepared",
 }  # texts
 
 

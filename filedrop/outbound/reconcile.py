@@ -23,6 +23,7 @@ from filedrop.outbound.context import new_document
 from filedrop.outbound.filing import lies_at, put_back
 from filedrop.outbound.identified import identified_in
 from filedrop.outbound.notes import write_notes
+from filedrop.outbound.preparing import with_copy
 from filedrop.outbound.recovery import restore, suspect_all
 from filedrop.outbound.renamed import take_up_renamed
 from filedrop.outbound.sender import log_doubt
@@ -31,7 +32,7 @@ from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.waiting import retry_needy
 from filedrop.storage import sidecar
 from filedrop.storage.marker import clear_replaced
-from filedrop.storage.names import Names
+from filedrop.storage.names import POSTED, Names
 from filedrop.storage.own_name import own_name_beside
 
 if TYPE_CHECKING:
@@ -54,14 +55,16 @@ LISTED_AT_ONCE = 1000  # names
 class Findings:
     """What the last comparison of a folder has found missing, by kind, and what the notes in `sending/` say, by id.
 
-    `is_first`: no comparison has ended yet. `in_sending`: how many names and rows there were in `sending/`. `strays`:
-    files that nobody will send.
+    `copies`: what was posted for documents that aren't there, by place. `is_first`: no comparison has ended yet.
+    `in_sending`: how many names and rows there were in `sending/`. `strays`: files that
+    nobody will send.
     """
 
     def __init__(self) -> None:
         self.is_first = True
         self.in_sending = 0
         self.notes: dict[str, Text] = {}
+        self.copies: dict[str, frozenset[str]] = {}
         self.strays = Strays()
         self._last: dict[str, frozenset[str]] = {}
 
@@ -175,7 +178,8 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
         noted = {document for _, document in folder.notes(place)}
         _clear_notes(desk, findings, place, noted.intersection(folder.names(place) if noted else ()))
         yield
-    yield from look_for_strays(desk, findings.strays, lone, sent=has_lone, archive=not findings.is_first)
+    copies = {place: names for place, names in findings.copies.items() if place}  # outbound/ is looked at by itself
+    yield from look_for_strays(desk, findings.strays, lone, copies, sent=has_lone, archive=not findings.is_first)
     if (trouble := unread or unadopted) is not None:
         raise trouble
     if not known:
@@ -280,6 +284,7 @@ def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
     document, _ = let_through(desk, new_document(shared, desk.folder, own, file, opened.stamp.size), own, waiver)
     document = identified_in(shared, desk.identification, document, reading)
     if doubtful and document.state is State.WAITING:
+        document = with_copy(desk.folder, document, shared.rules)
         suspect = document.suspected(shared.now(), shared.access_point.identity, since=opened.modified)
         document = log_doubt(shared, suspect)
     return document
@@ -345,6 +350,8 @@ def _end_waivers(desk: Desk, findings: Findings) -> None:
 def _clear_notes(desk: Desk, findings: Findings, place: str, documents: Container[str]) -> None:
     """Remove notes and sidecars whose document isn't there; `documents` are those that are."""
     alone = frozenset(note for note, document in desk.folder.notes(place) if document not in documents)
+    findings.copies[place] = frozenset(name for name in alone if name.endswith(POSTED))  # evidence of what was sent
+    alone -= findings.copies[place]
     orphans = findings.twice(f"notes in {place}", alone)
     for name in alone if findings.is_first else orphans:
         note = desk.folder.at(place) / name

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import open_regular
 from filedrop.model.document import Document, State
+from filedrop.outbound.preparing import with_copy
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.storage import sidecar
 from filedrop.storage.marker import why_outdated
@@ -42,7 +43,9 @@ def suspect_all(desk: Desk) -> bool:
     unposted = [
         row for row in rows if row.state is State.WAITING or (row.state is State.DOUBT and row.identity == identity)
     ]
-    suspects = [log_doubt(shared, document.suspected(shared.now(), identity)) for document in unposted]
+    suspects = [
+        log_doubt(shared, with_copy(folder, row, shared.rules).suspected(shared.now(), identity)) for row in unposted
+    ]
     shared.journal.documents.unsettle(folder.id, folder.changes, suspects)
     return True
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.model.document import State
 from filedrop.storage import sidecar
+from filedrop.storage.names import POSTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,6 +109,8 @@ class Retention:
         if document_id is None or (row and not (row.state.finished and _ended(row) < before)):
             return None
         (within / name.removesuffix(".json")).unlink(missing_ok=True)
+        if content.get("posted"):
+            (within / f"{name.removesuffix('.json')}{POSTED}").unlink(missing_ok=True)
         (within / name).unlink(missing_ok=True)  # the last: without it the document would stay
         return document_id
 

@@ -24,6 +24,7 @@ from filedrop.storage.names import (
     A_PDF,
     BESIDE,
     PDF_WITH_INVOICE,
+    POSTED,
     Names,
     is_conflict_copy,
     is_of_the_system,
@@ -35,7 +36,7 @@ from filedrop.texts.languages import marked
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator, Mapping
 
     from filedrop.files import Entry
     from filedrop.outbound.desk import Desk
@@ -58,6 +59,7 @@ CONFLICT_COPY = marked(
 )
 READY_ALONE = marked("it shows that a file is ready, and that file isn't there")
 BEING_WRITTEN = marked("its name is that of an unfinished file, so it isn't sent")
+COPY_ALONE = marked("it was posted for a document that isn't there any more")
 PUT_THERE = marked("filedrop didn't put it there, so it was not sent from here")
 
 
@@ -97,11 +99,18 @@ class Strays:
 
 
 def look_for_strays(
-    desk: Desk, strays: Strays, sending: Iterable[str], *, sent: bool, archive: bool
+    desk: Desk,
+    strays: Strays,
+    sending: Iterable[str],
+    copies: Mapping[str, Iterable[str]],
+    *,
+    sent: bool,
+    archive: bool,
 ) -> Generator[None, None, None]:
     """Look at all places, in slices. Raises OSError, JournalError.
 
-    `sending`: the names in `sending/` that no document has. `sent`: whether there are such names in `sent/`. `archive`:
+    `sending`: the names in `sending/` that no document has. `copies`: of posted copies without their documents, the
+    names by place. `sent`: whether there are such names in `sent/`. `archive`:
     whether `archive/` may be listed now, if that is due.
     """
     steady = desk.shared.steady()
@@ -110,6 +119,9 @@ def look_for_strays(
         "sending": (_candidate(desk, name, PUT_THERE) for name in sending),
         "sent": _in_sent(desk) if sent else iter(()),
     }
+    for place, names in copies.items():
+        lone = [_candidate(desk, name, COPY_ALONE) for name in names]
+        places[place] = chain(places.get(place, ()), lone)
     if archive and steady >= strays.next_in_archive:
         strays.next_in_archive = steady + ARCHIVE_EVERY
         months = desk.folder.months()
@@ -197,7 +209,7 @@ def _status(folder: OutboundFolder, place: str, name: str) -> os.stat_result | N
 
 def _belongs(entry: Entry, folder: OutboundFolder) -> bool:
     """Whether this is a note, sidecar or ready file whose document is there, or a sidecar that is cleared away soon."""
-    for end in (*BESIDE, *folder.ready_files("")):
+    for end in (*BESIDE, POSTED, *folder.ready_files("")):
         base = entry.name.removesuffix(end)
         if base not in ("", entry.name) and entry.with_name(base).exists():
             return True

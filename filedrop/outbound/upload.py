@@ -18,11 +18,12 @@ from filedrop.files import FileStamp
 from filedrop.files.certainty import CERTAINTY
 from filedrop.files.patience import asking
 from filedrop.files.rights import denied
+from filedrop.model.prepared import Prepared
 from filedrop.texts import Text
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -40,14 +41,24 @@ class Changing(Exception):
     """The file changed while it was read."""
 
 
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What is posted in place of a dropped file, opened and read, and what was changed in it."""
+
+    opened: OpenedDocument
+    prepared: Prepared
+    meaning: str
+
+
 @dataclass(slots=True)
 class OpenedDocument:
-    """An open file with its status, and what was read of it."""
+    """An open file with its status, and what was read of it. `copy` is what is posted in its place, if that differs."""
 
     file: BinaryIO
     status: os.stat_result
     content: bytes | None = None
     reading: Reading | None = None
+    copy: Copy | None = None
 
     @classmethod
     def open(cls, where: Where) -> OpenedDocument:
@@ -78,11 +89,25 @@ class OpenedDocument:
                 raise Changing
         return self.reading
 
+    def post_instead(self, copy: OpenedDocument, changed: Mapping[str, list[str]]) -> None:
+        """Have this copy posted, which was read. `changed`: as `Prepared` has it."""
+        if copy.reading is None:
+            raise ValueError("the copy was not read")
+        prepared = Prepared(copy.reading.size, copy.reading.sha256, dict(changed))
+        self.copy = Copy(copy, prepared, copy.reading.meaning)
+
+    def drop_copy(self) -> None:
+        """Have the file itself posted again."""
+        if self.copy is not None:
+            self.copy.opened.close()
+            self.copy = None
+
     def upload(self, *, local: bool) -> Upload:
-        """What was read, as it is sent. `local`: the file is on a disk of this computer."""
-        if self.reading is None:
+        """What is posted, as it is sent. `local`: the file is on a disk of this computer."""
+        posted = self if self.copy is None else self.copy.opened
+        if posted.reading is None:
             raise ValueError("nothing was read that could be posted")
-        return Upload(self, self.reading, asking(local=local))
+        return Upload(posted, posted.reading, asking(local=local), dropped=self)
 
     def unchanged(self) -> bool:
         """Whether the file looks as it did when it was opened. Asked after its end was read.
@@ -92,15 +117,17 @@ class OpenedDocument:
         return FileStamp.of(os.fstat(self.file.fileno())) == self.stamp
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and its copy."""
+        self.drop_copy()
         self.file.close()
 
 
 class Upload:
     """A document on the wire: the `Source` of the request's body. Each call to the file goes through `ask`."""
 
-    def __init__(self, opened: OpenedDocument, reading: Reading, ask: Ask) -> None:
+    def __init__(self, opened: OpenedDocument, reading: Reading, ask: Ask, *, dropped: OpenedDocument) -> None:
         self._opened = opened
+        self._files = (opened,) if dropped is opened else (opened, dropped)
         self._reading = reading
         self._ask = ask
         self._digest = ""
@@ -118,8 +145,11 @@ class Upload:
         self._digest = digest.hexdigest()
 
     def unchanged(self) -> bool:
-        """Whether what was sent is what was read, and the file looks the same; asked before the last bytes leave."""
-        is_unchanged = self._digest == self._reading.sha256 and self._ask(self._opened.unchanged)
+        """Whether what was sent is what was read, and the file looks the same, as does the one that was dropped.
+
+        Asked before the last bytes leave.
+        """
+        is_unchanged = self._digest == self._reading.sha256 and all(self._ask(file.unchanged) for file in self._files)
         CERTAINTY.wait()
         return is_unchanged
 

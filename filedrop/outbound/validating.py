@@ -41,8 +41,9 @@ class Judgement(NamedTuple):
 
 
 class Validating:
-    """Validates the documents of all accounts. Thread-safe.
+    """Has the documents of all accounts prepared and validated by other threads. Thread-safe.
 
+    `validator` is None where the configuration has none.
     `submit` has a task of a company done by another thread, or calls its second argument where the task never begins.
     `retry`: the pauses of a document that waits for a verdict; it says so itself (`Document.needs`). `trouble`: why the
     last document was sent without a verdict, "" where there was one.
@@ -50,7 +51,7 @@ class Validating:
 
     def __init__(
         self,
-        validator: Validator,
+        validator: Validator | None,
         *,
         submit: Callable[[Callable[[], None], Callable[[], None], str], None],
         retry: Backoff,
@@ -65,15 +66,17 @@ class Validating:
         self._log = log
         self._closed = threading.Event()
 
-    def must_judge(self, document: Document) -> bool:
-        """Whether a document that is about to be posted must be validated before."""
-        return document.unclear == 0
+    def must_judge(self, document: Document, rules: Outbound) -> bool:
+        """Whether a document that is about to be posted must be validated before, by its company's settings."""
+        return self._validator is not None and rules.validate_ != "off" and document.unclear == 0
 
     def judge(self, document: Document, opened: OpenedDocument, rules: Outbound, *, local: bool) -> Judgement | None:
         """Validate a waiting document. None where filedrop is stopping: it waits as before.
 
         `rules`: the settings of its company.
         """
+        if self._validator is None:
+            raise ValueError(f"{document.id} can't be validated")
         try:
             verdict = ask(self._validator, opened, document.company, local=local)
         except NoVerdict as error:
@@ -86,12 +89,14 @@ class Validating:
 
     def end_if_idle(self) -> None:
         """Let the validator give back what it needs only while there is work. Called now and then."""
-        self._validator.end_if_idle()
+        if self._validator is not None:
+            self._validator.end_if_idle()
 
     def close(self) -> None:
         """Break off what is being validated."""
         self._closed.set()
-        self._validator.close()
+        if self._validator is not None:
+            self._validator.close()
 
     def _judged(self, document: Document, verdict: Verdict, rules: Outbound) -> Judgement:
         now = self._now()

@@ -18,6 +18,7 @@ _LOGGED = {
     Need.IDS: "document.waits",
     Need.VERDICT: "document.not_validated",
     Need.FILE: "document.unreadable",
+    Need.PREPARED: "document.not_prepared",
 }  # the names of log events
 
 

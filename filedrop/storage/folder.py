@@ -19,11 +19,11 @@ from filedrop.files.disk import shortage
 from filedrop.files.rights import explain
 from filedrop.files.trial import Trial
 from filedrop.storage.marker import MARKER, Marker, read_marker
-from filedrop.storage.names import is_taken, numbered
+from filedrop.storage.names import BESIDE, is_taken, numbered
 from filedrop.text import command
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -112,18 +112,19 @@ class Folder:
         Marker(folder, journal.id, changes).replace(here)
         here.sync()
 
-    def free_names(self, place_in: Directory, wanted: str) -> Iterator[str]:
+    def free_names(self, place_in: Directory, wanted: str, ends: Collection[str] = BESIDE) -> Iterator[str]:
         """Free names for a file in a folder below this one, the wanted one first. Never ends.
 
-        A name is taken where the file, its sidecar or its note exists. The caller must still place without overwriting.
+        A name is taken where the file exists, or one with such an ending beside it. The caller must still place without
+        overwriting.
         """
         target = place_in.path, wanted
         number = self._next_number.get(target, 1)
-        if number > 1 and not is_taken(place_in / wanted):  # free again: the next numbers may be free, too
+        if number > 1 and not is_taken(place_in / wanted, ends):  # free again: the next numbers may be free, too
             number = 1
         while True:
             name = numbered(wanted, number)
-            if not is_taken(place_in / name):
+            if not is_taken(place_in / name, ends):
                 yield name
             number += 1
             if len(self._next_number) > 10_000:  # noqa: PLR2004 - a cache, bounded so that it doesn't grow for years

@@ -16,7 +16,7 @@ from filedrop.storage.answer_folders import CODES
 from filedrop.storage.folder import Folder
 from filedrop.storage.hold import HoldFiles, hold_files, is_hold_name
 from filedrop.storage.marker import Marker
-from filedrop.storage.names import BESIDE, matcher, names_document, shortened
+from filedrop.storage.names import BESIDE, POSTED, matcher, names_document, shortened
 from filedrop.storage.own_name import move
 from filedrop.storage.withdrawal import withdraw
 from filedrop.texts.languages import ENGLISH
@@ -140,14 +140,16 @@ class OutboundFolder(Folder):
         *,
         dropped_as: str | None = None,
         identity: Identity | None = None,
+        ends: Collection[str] = BESIDE,
     ) -> str:
         """Move a file of `outbound/` to a free name in `sending/`, and return that name.
 
         `is_spoken_for`: whether the name may be another document's. `dropped_as`: the name that it was dropped with, if
-        that is another. `identity`: the file's, where known. Raises OSError (FileNotFoundError where the file is gone).
+        that is another. `identity`: the file's, where known. `ends`: as `free_names` takes them. Raises OSError
+        (FileNotFoundError where the file is gone).
         """
         own, here, sending = dropped_as or name, self.at(), self.at("sending")
-        for free in self.free_names(sending, shortened(own)):
+        for free in self.free_names(sending, shortened(own), ends):
             if not is_spoken_for(free):
                 with suppress(FileExistsError):
                     move(here / name, sending / free, own, identity, draft_in=sending)
@@ -206,12 +208,12 @@ class OutboundFolder(Folder):
 
     def _files(self, place_in: str) -> Iterator[str]:
         for entry in self.at(place_in).scan():
-            if not entry.name.endswith(BESIDE) and entry.is_file(follow_symlinks=False):
+            if not entry.name.endswith((*BESIDE, POSTED)) and entry.is_file(follow_symlinks=False):
                 yield entry.name
 
     def notes(self, place_in: str) -> Iterator[tuple[str, str]]:
-        """The names of notes and sidecars there, each with the name of its document. Raises OSError."""
-        ends = ((name, name.removesuffix(end)) for name in self.names(place_in) for end in BESIDE)
+        """The names of notes, sidecars and posted copies there, each with its document's name. Raises OSError."""
+        ends = ((name, name.removesuffix(end)) for name in self.names(place_in) for end in (*BESIDE, POSTED))
         return ((name, of) for name, of in ends if of != name and self.names_document(of))
 
 

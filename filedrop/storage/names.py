@@ -28,6 +28,7 @@ PDF_WITH_INVOICE = marked("it is a PDF with an invoice in it: export the XML its
 LONGEST_NAME = 200  # bytes (contract 1)
 LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
 BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar
+POSTED = ".posted"  # and of what was posted in its place
 _IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
 _SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into shares, in lower case
     {"lost+found", "$recycle.bin", "recycler", "system volume information", "@eadir", "#recycle", "#snapshot",
@@ -36,7 +37,7 @@ _SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into 
 )  # fmt: skip
 _IGNORED_BEGINNINGS = (".", "~")
 _TEMPORARY_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~")
-_IGNORED_ENDINGS = (*_TEMPORARY_ENDINGS, *BESIDE)
+_IGNORED_ENDINGS = (*_TEMPORARY_ENDINGS, *BESIDE, POSTED)
 # What clients that synchronize folders add to the name of the version that lost: Syncthing, Dropbox, Nextcloud. The
 # name of a person or computer may be in it, with brackets of its own.
 _CONFLICT = re.compile(
@@ -149,9 +150,9 @@ def may_be_shortened(name: str) -> bool:
     return len(os.fsencode(name)) > LONGEST_NAME - 4 or len(suffix) >= LONGEST_SUFFIX
 
 
-def is_taken(entry: Entry) -> bool:
-    """Whether the file, its sidecar or its note exists. Raises OSError."""
-    return entry.exists() or any(entry.beside(end).exists() for end in BESIDE)
+def is_taken(entry: Entry, ends: Iterable[str] = BESIDE) -> bool:
+    """Whether the file exists, or one with such an ending beside it. Raises OSError."""
+    return entry.exists() or any(entry.beside(end).exists() for end in ends)
 
 
 def inbound_name(pattern: str, message: Message, reading: Reading) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import InUse, create_whole, discard, place
 from filedrop.storage import checked, sidecar
-from filedrop.storage.names import may_be_given, may_be_renamed
+from filedrop.storage.names import POSTED, may_be_given, may_be_renamed
 
 if TYPE_CHECKING:
     from filedrop.files import Directory, Entry, Identity, Where
@@ -70,6 +70,13 @@ def clear_left(left: Entry, folder: str, journal: Journal) -> None:
         discard(note)
     elif note.exists() and not beside.exists() and not left.exists():  # in the reverse order of their writing
         discard(note)
+
+
+def clear_copy(left: Entry, folder: str, journal: Journal) -> None:
+    """Remove what was posted for a document that was moved back from `failed/`. Raises OSError, JournalError."""
+    document = moved_back(left, folder, journal)
+    if document is not None and document.prepared is not None:
+        discard(left.beside(POSTED))
 
 
 def move(

@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from filedrop.files import NO_FILE, open_regular
 from filedrop.model.document import Document, Event, State
 from filedrop.model.fault import Fault
+from filedrop.model.prepared import Prepared
 from filedrop.storage import checked, lists
+from filedrop.storage.names import POSTED
 from filedrop.text import command, printable_sentence
 from filedrop.texts.form import filled, kind
 from filedrop.texts.languages import ENGLISH, translated
@@ -83,6 +86,8 @@ def outbound(document: Document, file: str) -> bytes:
     }
     if document.dropped_as != file:
         content["dropped_as"] = document.dropped_as
+    if document.prepared:
+        content["posted"] = {"file": f"{file}{POSTED}", **asdict(document.prepared), "meaning": document.posted_meaning}
     if document.error:
         content["error"] = {
             name: getattr(document.error, name) for name in ("code", "message", "hint", "administrator")
@@ -210,6 +215,7 @@ def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -
         if content.get("error") and error is None:
             return None
         history = tuple(map(_event, content.get("history", ())))
+        posted = content.get("posted") or {}
         accepted = next((line.at for line in reversed(history) if "msg_no" in line.facts), None)
         return Document(
             id=checked.drop_id(content["id"]),
@@ -225,6 +231,8 @@ def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -
             size=checked.number(content["size"]),
             sha256=checked.text(content["sha256"]),
             meaning=checked.text(content["meaning"]),
+            prepared=_prepared(posted) if posted else None,
+            posted_meaning=checked.text(posted["meaning"]) if posted else None,
             channel=checked.text(content.get("channel") or ""),
             sources={checked.text(what): checked.text(where) for what, where in (content.get("sources") or {}).items()},
             warnings=tuple(map(checked.text, content.get("warnings") or ())),
@@ -235,6 +243,11 @@ def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -
         ).but(**said, **about)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
+
+
+def _prepared(posted: dict[str, Any]) -> Prepared:
+    changed = {checked.text(what): [checked.text(id_) for id_ in ids] for what, ids in posted["changed"].items()}
+    return Prepared(checked.number(posted["size"]), checked.text(posted["sha256"]), changed)
 
 
 def _event(line: dict[str, Any]) -> Event:

@@ -20,6 +20,7 @@ Code = Literal[
     "no-sender",
     "not-accepted",
     "not-delivered",
+    "not-prepared",
     "not-xml",
     "receiver-unknown",
     "rejected",

@@ -50,6 +50,11 @@ _FOREIGN = Form(
     "file moves to another company, its note must move with it: it has the name that the file was dropped with.",
 )
 _REFUSED_BY_RECEIVER = "The receiver may refuse the document as it is. " + _CORRECT
+_ADDRESSES = "Correct the address of the sender or receiver in your accounting system, and export the document again."
+_AS_IT_IS = (
+    "The {role}'s EndpointID should be {id}. To send documents of {company} as they are, set "
+    "companies.{company}.prepare.ids to false, and run filedrop reload."
+)
 
 FAULTS: dict[str, Form] = {
     # The file as such
@@ -296,6 +301,15 @@ FAULTS: dict[str, Form] = {
         _REFUSED_BY_RECEIVER,
         "If that seems wrong, see whether newer rules are due: filedrop check",
     ),
+    # What can't be written into it
+    "not-prepared/signed": Form(
+        "The document is signed, so no other address can be written into it.", _ADDRESSES, _AS_IT_IS
+    ),
+    "not-prepared/envelope": Form(
+        "The document is in an envelope, so no other address can be written into it.", _ADDRESSES, _AS_IT_IS
+    ),
+    "not-prepared/no-party": Form("The document has no element for the sender or the receiver.", _CORRECT, _AS_IT_IS),
+    "not-prepared/twice": Form("The document names the sender or the receiver twice.", _CORRECT, _AS_IT_IS),
     # What the directory says
     "receiver-unknown": Form(
         "The receiver {receiver} is not in the access point's directory, so nothing can be delivered to it.",

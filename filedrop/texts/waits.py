@@ -34,6 +34,9 @@ WAITS: dict[str, Form] = {
         "The document can't be checked at the moment. filedrop tries again by itself.", _LATER, "{why}"
     ),
     "waits/not-read": Form("The file can't be read at the moment. filedrop tries again by itself.", _LATER, "{why}"),
+    "waits/not-prepared": Form(
+        "What is to be sent can't be written at the moment. filedrop tries again by itself.", _LATER, "{why}"
+    ),
     "waits/doubt": Form(
         "filedrop doesn't know yet whether the access point received the document. It looks there, and sends the "
         "document again only if it isn't there.",

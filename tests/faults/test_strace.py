@@ -18,6 +18,7 @@ import pytest
 from support import promises
 from support.documents import BUYER, SELLER, invoice
 from support.matrix import is_full
+from support.prepared import BY_RULE, PREPARE, posted, stated
 from support.stepping import Clock, Life
 from support.strace import Place, calls, ended, missing, places, strace
 from support.world import World
@@ -74,6 +75,13 @@ def first_start(world: World) -> None:
         world.receive(invoice("in", note=f"{number}"))
 
 
+def prepared(world: World) -> None:
+    """Documents that get other ids before they are posted, in folders that filedrop has served before."""
+    world.run_once()
+    for number in range(2):
+        world.drop(f"invoice-{number}.xml", stated(f"out {number}"))
+
+
 def answers(world: World) -> None:
     """An answer to a received document that was decided on and is still to be sent, and a document that is dropped."""
     clock = Clock()
@@ -100,7 +108,7 @@ def _drop(world: World) -> None:
 
 
 INBOUND = {first_start: {"name": '"{sender}/{number}"'}, answers: {"answers": "move"}}
-WAYS = (documents, messages, first_start, *((answers,) if is_full() else ()))
+WAYS = (documents, prepared, messages, first_start, *((answers,) if is_full() else ()))
 any_way = pytest.mark.parametrize(("prepare", "share"), [(way, share) for share in range(SHARES) for way in WAYS])
 
 
@@ -242,7 +250,10 @@ def new_world(tmp_path: Path, prepare: Prepare) -> Iterator[World]:
     base = tmp_path / "world"
     base.mkdir()
     outbound = {"workers": "1", "doubt": "200ms", "track": "20ms"}
-    with World(base, outbound=outbound, inbound=INBOUND.get(prepare)) as world:
+    keys: dict[str, Any] = {"outbound": outbound, "inbound": INBOUND.get(prepare)}
+    if prepare is prepared:
+        keys = {"outbound": outbound | PREPARE, "more": BY_RULE, "posted": posted}
+    with World(base, **keys) as world:
         prepare(world)
         yield world
     shutil.rmtree(base)
@@ -260,7 +271,12 @@ def unkept(world: World) -> Iterator[str]:
     if NOBODY in world.dropped and world.error(NOBODY) != "no-receiver":
         yield f"{NOBODY} failed as {world.error(NOBODY)}"
     hidden = {path.name for path in world.root.rglob(".*")} - {".filedrop"}
-    if left := hidden | {path.name for path in world.state.iterdir()} - {"journal.sqlite", "lock", "daemon.json"}:
+    if left := hidden | {path.name for path in world.state.iterdir()} - {
+        "journal.sqlite",
+        "journal.sqlite-closed",
+        "lock",
+        "daemon.json",
+    }:
         yield f"left behind: {', '.join(sorted(left))}"
     for folder in world.root.rglob("*/"):
         if folder.stat().st_mode != world.root.stat().st_mode:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 
-from filedrop.files.patience import asking
 from filedrop.outbound.upload import IN_MEMORY, Changing, OpenedDocument, Upload
 
 if TYPE_CHECKING:
@@ -32,7 +31,8 @@ def opened(dropped: Path) -> Iterator[OpenedDocument]:
 
 @pytest.fixture
 def upload(opened: OpenedDocument) -> Upload:
-    return Upload(opened, opened.read(10**9), asking(local=True))
+    opened.read(10**9)
+    return opened.upload(local=True)
 
 
 def write_on(dropped: Path) -> None:

@@ -50,7 +50,7 @@ def leftovers(world: World) -> Iterator[str]:
             continue  # a draft of a company's page, which a killed daemon leaves to the next one
         if (name.startswith(".") and name != ".filedrop") or name.endswith(TEMPORARY):
             yield f"{path.relative_to(world.root)} was left behind"
-        for suffix in (".json", ".why.txt"):
+        for suffix in (".json", ".why.txt", ".posted"):
             if name.endswith(suffix) and not path.with_name(name.removesuffix(suffix)).exists():
                 yield f"{path.relative_to(world.root)} lies beside nothing"
 
@@ -58,7 +58,9 @@ def leftovers(world: World) -> Iterator[str]:
 def is_document(path: Path) -> bool:
     """Is this a document, and not a sidecar, a note, a hold file, hidden or temporary?"""
     is_hold = path.name.partition(".")[0].lower() == "hold" and path.parent.name == "outbound"
-    return not (is_hold or path.name.startswith(".") or path.name.endswith((".json", ".why.txt", *TEMPORARY)))
+    return not (
+        is_hold or path.name.startswith(".") or path.name.endswith((".json", ".why.txt", ".posted", *TEMPORARY))
+    )
 
 
 def is_regular(path: Path) -> bool:
@@ -100,17 +102,26 @@ def _of_documents(world: World) -> Iterator[str]:
         elif place == "sent" or place.startswith("archive/"):
             said = world.sidecar(name)
             holds = world.sandbox.store.content
-            yield from (f"{name}: {problem}" for problem in of_accepted(holds, said, place, content, sent))
+            yield from (
+                f"{name}: {problem}" for problem in of_accepted(holds, said, place, content, sent, posted=world.posted)
+            )
+            yield from (f"{name}: {problem}" for problem in _of_copy(world, place, said, content))
         elif place == "failed" and world.error(name) not in ("no-answer", "not-delivered") and accepted[name]:
             yield f"{name} failed as {world.error(name)}, but was accepted"
 
 
 def of_accepted(
-    holds: Callable[[int], bytes], said: dict[str, Any], place: str, content: bytes, sent: Mapping[int, Message]
+    holds: Callable[[int], bytes],
+    said: dict[str, Any],
+    place: str,
+    content: bytes,
+    sent: Mapping[int, Message],
+    *,
+    posted: Callable[[bytes], bytes] = lambda content: content,
 ) -> Iterator[str]:
     """What is wrong with the sidecar of a document in `sent/` or `archive/`.
 
-    `sent`: the messages by number; `holds`: the document of each.
+    `sent`: the messages by number; `holds`: the document of each; `posted`: what is posted of a dropped one.
     """
     if problems := list(wrong("sidecar", said)):
         yield from problems
@@ -123,13 +134,24 @@ def of_accepted(
     if message is None:
         yield f"the access point knows no message {said['msg_no']}"
         return
-    if meaning(holds(message.msg_no)) != meaning(content):
+    if meaning(holds(message.msg_no)) != meaning(posted(content)):
         yield f"message {message.msg_no} is another document"
     for key in ("sender", "receiver", "document_id", "process_id"):
         if getattr(message, key) != said[key]:
             yield f"its {key} was sent as {getattr(message, key)}, but its sidecar says {said[key]}"
     if said["size"] != len(content) or said["history"][0]["event"] != "claimed":
         yield "its sidecar tells of something else"
+
+
+def _of_copy(world: World, place: str, said: dict[str, Any], content: bytes) -> Iterator[str]:
+    """What is wrong with what was posted in a document's place, and with what its sidecar says of that."""
+    copy, posted = world.outbound / place / f"{said.get('file')}.posted", world.posted(content)
+    if (posted == content) == ("posted" in said):
+        yield "its sidecar and what was posted differ in whether anything was changed"
+    elif "posted" in said and not copy.exists():
+        yield "what was posted isn't next to it"
+    elif "posted" in said and copy.read_bytes() != posted:
+        yield "what is next to it is not what was posted"
 
 
 def _of_messages(world: World) -> Iterator[str]:

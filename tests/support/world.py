@@ -71,7 +71,8 @@ class World:
 
     `front` is the server in front of the sandbox: faults are told to it. `outbound` and `inbound` change the
     configuration's keys there; `companies` says more of them in YAML, or other things of acme; `more` is more of the
-    configuration. `clock` is the access point's, which `sandbox` makes. It ends with its `with`.
+    configuration. `posted`: what is posted of a dropped document. `clock` is the access point's, which `sandbox` makes.
+    It ends with its `with`.
     """
 
     def __init__(
@@ -90,10 +91,12 @@ class World:
         password: str = PASSWORD,
         clock: Callable[[], datetime] = utc_now,
         more: str = "",
+        posted: Callable[[bytes], bytes] = lambda content: content,
         sandbox: Callable[..., Sandbox] = Sandbox,
     ) -> None:
         self.base = base
         self.more = more
+        self.posted = posted
         self.clock = clock
         self.root = base / "root"
         self.state = base / "state"
@@ -398,7 +401,7 @@ inbound:{keys["inbound"]}
         names = {}
         for name, content in self.dropped.items():
             with suppress(ET.ParseError):  # then it can't have been accepted
-                names[promises.meaning(content)] = name
+                names[promises.meaning(self.posted(content))] = name
         sent = (self.sandbox.store.content(message.msg_no) for message in self.sandbox.store.sent("acme"))
         return Counter(names.get(promises.meaning(content), "?") for content in sent)
 

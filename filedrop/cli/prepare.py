@@ -1,0 +1,65 @@
+"""`filedrop prepare`: what would be posted in place of a file. Nothing is sent."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import click
+
+from filedrop.cli import FAILED
+from filedrop.cli.identify import A_LINK, STDIN, company_of, edits_for, opened
+from filedrop.cli.opening import open_config, write_new
+from filedrop.cli.show import complain
+from filedrop.errors import DocumentError, FiledropError, Unanswered
+from filedrop.files.rights import explain
+from filedrop.identify import demand, read, wire
+from filedrop.identify.mapping import Rules
+from filedrop.outbound.context import identification_of
+from filedrop.prepare import applied
+from filedrop.storage.own_name import own_name_beside
+
+
+@click.command(epilog="\b\nExample: filedrop prepare --company acme invoice.xml -o posted.xml")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--company", metavar="NAME", help="Treat the file as a file of this company.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this new file.")
+@click.pass_obj
+def prepare(config_option: str | None, file: Path, *, company: str | None, output: Path | None) -> None:
+    """Print what would be posted in place of FILE, by the company's `prepare`.
+
+    If nothing is to be changed, this is the document itself, in UTF-8. What was changed goes to the standard error
+    stream. If FILE is -, filedrop reads standard input.
+    """
+    config = open_config(config_option)
+    whose = company_of(file, company, config.companies)
+    if whose is None:
+        raise click.UsageError("write --company NAME: the file is in no company's outbound folder")
+    rules = Rules(config.mapping, config.tables, source=config.source)
+    try:
+        with opened(file) as stream:
+            reading = read(stream, max_size=config.outbound.max_size, xpaths=rules.xpaths)
+            by = identification_of(whose, rules)
+            identity = by.identify(reading, "" if file == STDIN else own_name_beside(file) or file.name)
+            demand(identity, reading)
+            changes, edits = edits_for(stream, reading, identity, whose)
+            stream.seek(0)
+            content = b"".join(applied(wire(stream, reading), edits))
+    except DocumentError as error:
+        complain(f"{file}: {error}")
+        raise SystemExit(FAILED) from error
+    except Unanswered as error:
+        raise FiledropError(f"{file}: {error}") from error
+    except OSError as error:
+        raise FiledropError(f"{file}: {A_LINK if error.errno == errno.ELOOP else explain(error)}") from error
+    for change in changes:
+        complain(f"{change.role}: {change.before or 'nothing'} becomes {change.after}")
+    if not changes:
+        why = "nothing is to be changed" if whose.prepare.is_on else f"companies.{whose.name}.prepare changes nothing"
+        complain(f"{file}: {why}")
+    if output is not None:
+        write_new(output, BytesIO(content), "-o")
+    else:
+        sys.stdout.buffer.write(content)

@@ -1,0 +1,275 @@
+"""What is posted gets the ids of the request, and the dropped file stays; nothing is lost or sent twice by that."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.documents import BUYER, SELLER, invoice
+from support.faults import cut_after, instead, reset_before
+from support.prepared import BY_RULE, PREPARE, STATED, posted, stated
+from support.stepping import RULES, Life
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.stepping import Clock
+    from support.world import World
+
+
+class Steps:
+    """A world whose filedrop prepares documents, and goes step by step."""
+
+    def __init__(self, make_world: Callable[..., World], clock: Clock, **outbound: str) -> None:
+        keys = RULES | PREPARE | outbound
+        self.world = make_world(outbound=keys, inbound={"poll": "5m"}, clock=clock.true, more=BY_RULE, posted=posted)
+        self.clock = clock
+        self.life = Life(self.world, clock)
+        self.begin()
+
+    def begin(self) -> None:
+        """Let it look at its folders."""
+        self.life.turn()
+        self.life.do_all()
+
+    def again(self, **outbound: str) -> None:
+        """Kill it, and start it with these settings."""
+        self.life.drop()
+        self.world._keys["outbound"] |= outbound
+        self.life = Life(self.world, self.clock)
+        self.begin()
+
+    def drop(self, name: str, content: bytes, *faults: Any, seconds: float = 20) -> None:
+        """Drop a document whose upload meets with these faults."""
+        self.world.front.next("POST /outbox", *faults)
+        self.world.drop(name, content)
+        self.go_on(seconds)
+
+    def go_on(self, seconds: float) -> None:
+        """Let so much time pass."""
+        self.life.touch()
+        self.life.go_on(seconds)
+
+    def settle(self) -> None:
+        """Let all that is to happen happen; and nothing is lost, sent twice or left behind."""
+        self.go_on(4 * 3600)
+        self.world.invariants()
+
+    def lying(self) -> set[str]:
+        """The files below `outbound/`, but the marker."""
+        paths = (path for path in self.world.outbound.rglob("*") if path.is_file() and path.name != ".filedrop")
+        return {path.relative_to(self.world.outbound).as_posix() for path in paths}
+
+    def sent(self) -> list[bytes]:
+        """What the access point has accepted."""
+        store = self.world.sandbox.store
+        return [store.content(message.msg_no) for message in store.sent("acme")]
+
+    def events(self, name: str) -> list[str]:
+        """The events in a document's sidecar."""
+        return [event["event"] for event in self.world.sidecar(name)["history"]]
+
+
+@pytest.fixture
+def steps(make_world: Callable[..., World], clock: Clock) -> Steps:
+    return Steps(make_world, clock)
+
+
+def test_ids_that_a_rule_sets(steps: Steps) -> None:
+    """The posted document has the ids of the request, and is next to the dropped one, which stays as it was."""
+    steps.drop("invoice.xml", stated("1"))
+    steps.settle()
+    assert steps.world.places() == {"invoice.xml": "archive/2020-06"}
+    assert steps.sent() == [posted(stated("1"))]
+    said = steps.world.sidecar("invoice.xml")
+    assert said["posted"]["changed"] == {"receiver": [STATED, BUYER]}
+    assert said["size"] == len(stated("1"))
+    assert not said["warnings"]
+    assert steps.events("invoice.xml")[:3] == ["claimed", "prepared", "sending"]
+    assert steps.lying() == {f"archive/2020-06/invoice.xml{end}" for end in ("", ".json", ".posted")}
+
+
+def test_nothing_to_change(steps: Steps) -> None:
+    """A document that states the ids of the request is posted as it is."""
+    steps.drop("invoice.xml", invoice("1"))
+    steps.settle()
+    assert steps.sent() == [invoice("1")]
+    assert "posted" not in steps.world.sidecar("invoice.xml")
+    assert steps.lying() == {"archive/2020-06/invoice.xml", "archive/2020-06/invoice.xml.json"}
+
+
+def test_signed(steps: Steps) -> None:
+    """A document in which nothing can be changed fails in words, and nothing is posted."""
+    signature = b'<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"/><cbc:Note>'
+    steps.drop("invoice.xml", stated("1").replace(b"<cbc:Note>", signature))
+    steps.settle()
+    assert steps.world.error("invoice.xml") == "not-prepared"
+    assert not steps.sent()
+    assert steps.lying() == {f"failed/invoice.xml{end}" for end in ("", ".json", ".why.txt")}
+
+
+def test_rejected_and_moved_back(steps: Steps) -> None:
+    """What was refused lies in failed/ with what was posted; moved back as a whole or alone, it is sent once."""
+    for name in ("whole.xml", "alone.xml"):
+        steps.drop(name, stated(name), instead(422, "no"))
+        assert f"failed/{name}.posted" in steps.lying()
+    failed = steps.world.outbound / "failed"
+    for path in failed.glob("whole.xml*"):
+        path.rename(steps.world.outbound / path.name)
+    (failed / "alone.xml").rename(steps.world.outbound / "alone.xml")
+    steps.settle()
+    assert sorted(steps.sent()) == sorted(posted(stated(name)) for name in ("whole.xml", "alone.xml"))
+    assert not [name for name in steps.lying() if not name.startswith("archive/")]
+
+
+def test_lost_answer(steps: Steps) -> None:
+    """A document whose answer was lost is found by what was posted, also if it has no number."""
+    content = stated("x").replace(b"<cbc:ID>x</cbc:ID>", b"")
+    steps.drop("invoice.xml", content, cut_after)
+    steps.settle()
+    assert steps.events("invoice.xml").count("sending") == 1
+    assert "found" in steps.events("invoice.xml")
+    assert steps.sent() == [posted(content)]
+
+
+def test_same_bytes_again(steps: Steps) -> None:
+    """Each retry posts what was posted first, also after the setting was turned off."""
+    steps.drop("invoice.xml", stated("1"), reset_before, seconds=6)
+    assert "sending/invoice.xml.posted" in steps.lying()
+    steps.again(prepare="{ids: false}")
+    steps.settle()
+    assert steps.sent() == [posted(stated("1"))]
+    assert steps.events("invoice.xml").count("prepared") == 1
+
+
+@pytest.mark.parametrize("content", [None, b"", b"<Invoice/>", posted(invoice("other"))])
+def test_copy_that_is_gone_or_another(steps: Steps, content: bytes | None) -> None:
+    """A copy that somebody has removed, cut or replaced is made again for a document that never arrived."""
+    steps.drop("invoice.xml", stated("1"), instead(503, ""), seconds=6)
+    copy = steps.world.outbound / "sending" / "invoice.xml.posted"
+    assert copy.read_bytes() == posted(stated("1"))
+    copy.unlink()
+    if content is not None:
+        copy.write_bytes(content)
+    steps.settle()
+    assert steps.sent() == [posted(stated("1"))]
+
+
+def test_copy_that_is_gone_in_doubt(steps: Steps) -> None:
+    """Without the copy, a document in doubt is found nevertheless: the journal knows what was posted."""
+    content = stated("x").replace(b"<cbc:ID>x</cbc:ID>", b"")
+    steps.drop("invoice.xml", content, cut_after, seconds=3)
+    (steps.world.outbound / "sending" / "invoice.xml.posted").unlink(missing_ok=True)
+    steps.go_on(4 * 3600)
+    assert steps.sent() == [posted(content)]
+    assert steps.world.places() == {"invoice.xml": "archive/2020-06"}
+
+
+def test_duplicates(steps: Steps) -> None:
+    """What was dropped before is a duplicate, and so is what was posted for it."""
+    steps.drop("first.xml", stated("1"))
+    steps.drop("again.xml", stated("1").replace(b"  <cbc:Note>", b" <cbc:Note>"))
+    steps.drop("posted.xml", posted(stated("1")))
+    steps.go_on(3600)
+    assert len(steps.sent()) == 1
+    assert [steps.world.error(name) for name in ("again.xml", "posted.xml")] == ["duplicate", "duplicate"]
+    assert not [name for name in steps.lying() if name.endswith(".posted") and "archive" not in name]
+
+
+def test_journal_that_is_lost(steps: Steps) -> None:
+    """With a new journal, what was posted is known: nothing is sent again, and a duplicate is refused."""
+    steps.drop("done.xml", stated("1"))
+    content = stated("x").replace(b"<cbc:ID>x</cbc:ID>", b"")
+    steps.world.front.always("GET /messages", instead(500))
+    steps.drop("doubtful.xml", content, cut_after)
+    assert steps.world.places()["doubtful.xml"] == "sending"
+    steps.life.drop()
+    steps.world.front.heal()
+    for path in steps.world.state.glob("journal*"):
+        path.unlink()
+    for marker in steps.world.root.rglob(".filedrop"):
+        marker.unlink()
+    steps.life = Life(steps.world, steps.clock)
+    steps.begin()
+    steps.settle()
+    assert len(steps.sent()) == 2
+    steps.drop("posted.xml", posted(stated("1")))
+    steps.go_on(3600)
+    assert steps.world.error("posted.xml") == "duplicate"
+
+
+def test_copy_that_somebody_has_planted(steps: Steps) -> None:
+    """A copy of which no journal knows is never posted."""
+    steps.drop("invoice.xml", stated("1"), instead(503, ""), seconds=6)
+    steps.life.drop()
+    for path in (*steps.world.state.glob("journal*"), *steps.world.root.rglob(".filedrop")):
+        path.unlink()
+    (steps.world.outbound / "sending" / "invoice.xml.posted").write_bytes(posted(stated("2")))
+    steps.life = Life(steps.world, steps.clock)
+    steps.begin()
+    steps.settle()
+    assert steps.sent() == [posted(stated("1"))]
+
+
+def test_older_journal(steps: Steps) -> None:
+    """With an older copy of the journal, which knows nothing of the request, what was posted is found."""
+    content = stated("x").replace(b"<cbc:ID>x</cbc:ID>", b"")
+    steps.drop("first.xml", stated("1"))
+    (steps.world.outbound / "HOLD").touch()
+    steps.drop("doubtful.xml", content)
+    steps.life.stop()
+    before = steps.world.copy_of_journal()
+    steps.life = Life(steps.world, steps.clock)
+    steps.world.front.always("GET /messages", instead(500))
+    steps.world.front.next("POST /outbox", cut_after)
+    (steps.world.outbound / "HOLD").unlink()
+    steps.go_on(60)
+    assert steps.world.places()["doubtful.xml"] == "sending"
+    assert len(steps.sent()) == 2
+    steps.life.drop()
+    steps.world.put_back(before)
+    steps.world.front.heal()
+    steps.life = Life(steps.world, steps.clock)
+    steps.begin()
+    steps.settle()
+    assert len(steps.sent()) == 2
+
+
+def test_sender_without_an_id(make_world: Callable[..., World], clock: Clock) -> None:
+    """The company's own id is written into a document that states no sender."""
+    steps = Steps(make_world, clock)
+    steps.world.posted = lambda content: content
+    steps.world.put(steps.world.outbound / "invoice.xml", invoice("1", sender=None))
+    steps.go_on(3600)
+    (sent,) = steps.sent()
+    assert f'schemeID="0192">{SELLER[5:]}<'.encode() in sent
+
+
+def test_commands(steps: Steps, tmp_path: Path) -> None:
+    """What would be posted is printed, validated and shown, and each command says why something can't be."""
+    world, file, signed = steps.world, tmp_path / "invoice.xml", tmp_path / "signed.xml"
+    file.write_bytes(stated("1"))
+    signed.write_bytes(
+        stated("2").replace(b"<cbc:Note>", b'<Signature xmlns="http://www.w3.org/2000/09/xmldsig#"/><cbc:Note>')
+    )
+    done = world.filedrop("prepare", "--company", "acme", str(file), "-o", str(tmp_path / "posted.xml"))
+    assert done.returncode == 0
+    assert (tmp_path / "posted.xml").read_bytes() == posted(stated("1"))
+    assert f"receiver: {STATED} becomes {BUYER}" in done.stderr
+    assert f"EndpointID {STATED} becomes {BUYER}" in world.filedrop("identify", "--company", "acme", str(file)).stdout
+    for command in ("prepare", "identify"):
+        done = world.filedrop(command, "--company", "acme", str(signed))
+        assert done.returncode == 1
+        assert "is signed" in done.stdout + done.stderr
+    assert "what is posted differs from what is dropped (ids)" in world.filedrop("check").stdout
+    world.put(world.outbound / "invoice.xml", stated("1"))
+    world.put(world.outbound / "signed.xml", signed.read_bytes())
+    rows = [json.loads(line) for line in world.filedrop("run", "--once", "--dry-run", "--json").stdout.splitlines()]
+    assert [(row["file"], row["verdict"]) for row in rows] == [
+        ("invoice.xml", "would send"),
+        ("signed.xml", "would fail"),
+    ]
+    printed = world.filedrop("rehearse", "--json", "--company", "acme", str(file)).stdout
+    assert '"contradicts": []' in printed
