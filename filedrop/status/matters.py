@@ -12,7 +12,7 @@ from filedrop.errors import Cause
 from filedrop.model.question import commands, question
 from filedrop.model.report import LISTED
 from filedrop.status.kinds import KINDS, Kind
-from filedrop.status.model import Item, Matter, folders_of, in_message
+from filedrop.status.model import Item, Matter, folders_of, message_label
 from filedrop.status.reasons import LATELY, asked_again, stuck, stuck_messages
 from filedrop.storage.names import A_PDF, PDF_WITH_INVOICE
 from filedrop.storage.sidecar import DUPLICATE, retry
@@ -327,7 +327,7 @@ def _removed_folder(folder: RemovedFolder) -> Iterator[Matter]:
 
 
 def _stray(stray: StrayStatus) -> Item:
-    return _thing(stray["file"], stray["since"] or None, path=stray["path"], why=stray["why"])
+    return _make_item(stray["file"], stray["since"] or None, path=stray["path"], why=stray["why"])
 
 
 def _in_doubt(
@@ -351,7 +351,7 @@ def _late(status: CompanyStatus, company: str, config: Config, now: datetime) ->
     """The documents that are waiting for too long, and not for what keeps all of the company's from being sent."""
     longest = config.outbound.overdue
     items = [
-        _thing(
+        _make_item(
             document["file"],
             document["since"],
             known=f"[{document['id']}]" if document["id"] else "",
@@ -371,19 +371,18 @@ def _since(document: Document) -> datetime:
 
 
 def _item(document: DocumentStatus, company: Company) -> Item:
-    number = in_message(document["msg_no"]) if document["msg_no"] is not None else ""
-    file, code = document["file"], document["code"]
+    file, code, number = document["file"], document["code"], message_label(document["msg_no"])
     is_again = code == DUPLICATE  # the command would send it again: only the note names it
     do = [retry(company.name, file, code)] if document["state"] == "failed" and not is_again else []
-    return _thing(file, document["since"], known=number, path=document["path"], why=document["why"], do=do)
+    return _make_item(file, document["since"], known=number, path=document["path"], why=document["why"], do=do)
 
 
 def _doubtful(document: Document, path: str) -> Item:
     why, since = question(document) or document.why_in_doubt, _since(document).isoformat(timespec="seconds")
-    return _thing(document.file, since, known=f"[{document.id}]", path=path, why=why, do=commands(document))
+    return _make_item(document.file, since, known=f"[{document.id}]", path=path, why=why, do=commands(document))
 
 
-def _thing(name: str, since: str | None, *, known: str = "", path: str, why: str, do: Sequence[str] = ()) -> Item:
+def _make_item(name: str, since: str | None, *, known: str = "", path: str, why: str, do: Sequence[str] = ()) -> Item:
     """A document or file in the order of its moment."""
     order = parsed.timestamp() if (parsed := moment(since)) else 0.0
     return Item(name=name, known=known, path=path, why=why, do=list(do), since=since, order=order)

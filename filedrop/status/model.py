@@ -209,9 +209,9 @@ class RemovedFolder(NamedTuple):
     files: CompanyStrays
 
 
-def in_message(msg_no: int | None) -> Translatable:
-    """What tells a document with this message number from others of its name."""
-    return Translatable.of(marked("(message {number})"), number=msg_no)
+def message_label(msg_no: int | None) -> str:
+    """What tells a document with this message number from others of its name; "" without a number."""
+    return "" if msg_no is None else Translatable.of(marked("(message {number})"), number=msg_no)
 
 
 def folders_of(status: Status) -> Iterator[tuple[str, FolderStatus]]:

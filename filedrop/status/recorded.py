@@ -52,7 +52,7 @@ class Recorded:
     lately: Mapping[Kind, list[tuple[str, Item]]] = field(default_factory=dict)
 
 
-def repeated_lately(journal: Journal, config: Config, guard: Guard, now: datetime) -> list[Repeated]:
+def find_repeated(journal: Journal, config: Config, guard: Guard, now: datetime) -> list[Repeated]:
     """The received documents of the last days that came before. Raises JournalError."""
     found: list[Repeated] = []
     for company in config.companies.values():
@@ -61,7 +61,7 @@ def repeated_lately(journal: Journal, config: Config, guard: Guard, now: datetim
     return found
 
 
-def recorded(journal: Journal, config: Config, guard: Guard, now: datetime) -> Recorded:
+def read_records(journal: Journal, config: Config, guard: Guard, now: datetime) -> Recorded:
     """What the journal knows now. What can't be made of it is missing, as the guard reports. Raises JournalError."""
     served = served_folders(config, journal)
     companies = config.companies.values()

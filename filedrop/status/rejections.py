@@ -9,7 +9,7 @@ from filedrop.model.document import participant_key
 from filedrop.model.report import LISTED
 from filedrop.model.response import AMBIGUOUS
 from filedrop.readable import in_language, meaning
-from filedrop.status.model import Item, in_message
+from filedrop.status.model import Item, message_label
 from filedrop.text import listed
 from filedrop.texts.languages import Translatable, marked, translated
 from filedrop.times import stated
@@ -63,9 +63,9 @@ def _rejection(response: Response, meant: Sequence[Document], path: str) -> Item
     unclear = f", but doesn't say which document; it is one of {listed(named)}{more}" if len(meant) > 1 else ""
     return Item(
         name=f"document {response.number}" if unclear else meant[0].dropped_as,
-        known="" if unclear else in_message(meant[0].msg_no),
+        known="" if unclear else message_label(meant[0].msg_no),
         path=path,
-        why=says(response, _named(response.sender, meant), unclear),
+        why=describe(response, _named(response.sender, meant), unclear),
         do=[],
         since=stated(response.at),
         order=response.at.timestamp(),
@@ -79,23 +79,23 @@ def _named(sender: str, documents: Sequence[Document]) -> str:
     return f"{document.receiver_name} {sender}" if is_receiver and document.receiver_name else sender
 
 
-def says(response: Response, sender: str, unclear: str = "") -> str:
+def describe(response: Response, sender: str, unclear: str = "") -> str:
     """What a response says, with its reason: codes by what they mean, a stranger's words as they are.
 
     `unclear`: which documents it may be about, in English.
     """
     if response.is_status:
-        status = _coded(response.words, meaning(response.words, response.code))
+        status = _meaning(response.words, meaning(response.words, response.code))
         said = Translatable.of(STATUS, number=response.msg_no, status=status, code=response.code)
     else:
         said = Translatable.of(REJECTED, sender=sender, number=response.msg_no)
     if unclear:
         return f"{said}{unclear}{': ' if response.reason else ''}{response.reason}"
-    parts = [_coded("status_reason", part) for part in response.reason.split("; ")]
+    parts = [_meaning("status_reason", part) for part in response.reason.split("; ")]
     reason = Translatable(lambda language: "; ".join(translated(part, language) for part in parts))
     return Translatable.of(_WITH_REASON, rejection=said, reason=reason) if reason else said
 
 
-def _coded(words: str, text: str) -> Translatable:
+def _meaning(words: str, text: str) -> Translatable:
     """What a code of this list means; any other text is the same in each language."""
     return Translatable(partial(in_language, words, text))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.status.model import Item, in_message
+from filedrop.status.model import Item, message_label
 from filedrop.storage.folders import received_paths
 from filedrop.texts.languages import Translatable, marked
 from filedrop.times import stated
@@ -50,7 +50,7 @@ class Repeated(NamedTuple):
         file = next((path.relative_to(folder).as_posix() for path in self._earlier_paths() if path in there), "")
         return Item(
             name=self.row.file,
-            known=in_message(self.row.msg_no),
+            known=message_label(self.row.msg_no),
             path=str(self._path),
             why=Translatable.of(REPEATED, file=file or self.earlier or "?", number=self.row.repeats),
             do=[],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from filedrop.status.model import Item, in_message
+from filedrop.status.model import Item, message_label
 from filedrop.texts.languages import marked
 from filedrop.times import stated
 
@@ -66,5 +66,6 @@ def _is_reported(config: Config, company: str, since: datetime, now: datetime) -
 
 
 def _item(name: str, msg_no: int | None, path: str, why: str, since: datetime) -> Item:
-    known = "" if msg_no is None else in_message(msg_no)
-    return Item(name=name, known=known, path=path, why=why, do=[], since=stated(since), order=since.timestamp())
+    return Item(
+        name=name, known=message_label(msg_no), path=path, why=why, do=[], since=stated(since), order=since.timestamp()
+    )

@@ -35,7 +35,7 @@ from filedrop.status.model import (
     Status,
 )
 from filedrop.status.reasons import Left, fetched, in_sending, listed_documents, reasons, stuck_messages
-from filedrop.status.recorded import Recorded, recorded, repeated_lately
+from filedrop.status.recorded import Recorded, find_repeated, read_records
 from filedrop.status.starting import start_command
 from filedrop.status.strays import RemovedFolders, strays_by_company
 from filedrop.texts.languages import ENGLISH, Translatable, marked, translated
@@ -183,11 +183,11 @@ class Survey:
     ) -> Status:
         config, guard = self._config, self._guard
         guard.begin()
-        repeated = repeated_lately(journal, config, guard, now) if journal else []
+        repeated = find_repeated(journal, config, guard, now) if journal else []
         strays = (Path(stray["path"]) for found in told.strays.values() for stray in found.listed)
         twice = (path for document in repeated for path in document.paths())
         self._look(told, [*told.waiting, *strays, *twice, *asked_for])
-        known = recorded(journal, config, guard, now) if journal else Recorded()
+        known = read_records(journal, config, guard, now) if journal else Recorded()
         accounts = {name: _account(name, told, known, running=running) for name in config.accounts}
         companies = {
             company.name: guard.make(

@@ -9,7 +9,7 @@ from support.documents import BUYER, SELLER
 from support.drops import IDENTITY, NOON
 
 from filedrop.model.response import Response
-from filedrop.status.rejections import says
+from filedrop.status.rejections import describe
 from filedrop.texts.languages import LANGUAGES, translated
 
 BY_RECEIVER = Response(
@@ -34,14 +34,14 @@ STATUT = "le message 12 indique le statut « Rejetée » (213)"
 def test_in_french(response: Response, french: str) -> None:
     """Our words and the meanings of codes are French; what a stranger wrote stays as it is."""
     plain = {"\N{NO-BREAK SPACE}": " ", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
-    assert translated(says(response, BUYER), "fr").translate(str.maketrans(plain)) == french
+    assert translated(describe(response, BUYER), "fr").translate(str.maketrans(plain)) == french
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_in_each_language(language: str) -> None:
     """Each language has its own words for both, with all their facts; English ones stay as they are."""
     for response in (BY_RECEIVER, BY_PLATFORM):
-        why = says(response, BUYER)
+        why = describe(response, BUYER)
         said = translated(why, language)
         assert "12" in said
         assert (said == why) == (language == "en")
@@ -50,6 +50,6 @@ def test_in_each_language(language: str) -> None:
 def test_of_several_documents() -> None:
     """A rejection that doesn't say which document it is about keeps its words."""
     unclear = ", but doesn't say which document; it is one of a.xml (message 1) and b.xml (message 2)"
-    why = says(replace(BY_RECEIVER, reason="No"), BUYER, unclear)
+    why = describe(replace(BY_RECEIVER, reason="No"), BUYER, unclear)
     assert why == f"{BUYER} rejected it in message 12{unclear}: No"
     assert translated(why, "fr") == why
