@@ -148,7 +148,7 @@ def test_company_gets_another_account(tree: SharedTree, drained: tuple[str, ...]
     """
     tree.start("b")
     for name in drained:
-        assert tree.engine.drain("a", lease_of(name))
+        assert tree.drain("a", lease_of(name))
         tree.until(lambda: tree.serving().get(lease_of(name)) == "b", what="b serves it")  # noqa: B023 - called at once
     beats = tree.seen().hosts["b"].beat if "b" in tree.seen().hosts else 0
     tree.until(lambda: "b" in tree.seen().hosts and tree.seen().hosts["b"].beat > beats + 2, what="b has seen a")
