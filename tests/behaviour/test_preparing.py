@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +12,8 @@ from support.documents import BUYER, SELLER, invoice
 from support.faults import cut_after, instead, reset_before
 from support.prepared import BY_RULE, PREPARE, STATED, posted, stated
 from support.stepping import RULES, Life
+
+from filedrop.outbound.strays import COPY_ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +26,9 @@ if TYPE_CHECKING:
 class Steps:
     """A world whose filedrop prepares documents, and goes step by step."""
 
-    def __init__(self, make_world: Callable[..., World], clock: Clock, **outbound: str) -> None:
-        keys = RULES | PREPARE | outbound
-        self.world = make_world(outbound=keys, inbound={"poll": "5m"}, clock=clock.true, more=BY_RULE, posted=posted)
+    def __init__(self, make_world: Callable[..., World], clock: Clock, more: str = "", **outbound: str) -> None:
+        keys, more = RULES | PREPARE | outbound, f"{BY_RULE}\n{more}"
+        self.world = make_world(outbound=keys, inbound={"poll": "5m"}, clock=clock.true, more=more, posted=posted)
         self.clock = clock
         self.life = Life(self.world, clock)
         self.begin()
@@ -273,3 +277,112 @@ def test_commands(steps: Steps, tmp_path: Path) -> None:
     ]
     printed = world.filedrop("rehearse", "--json", "--company", "acme", str(file)).stdout
     assert '"contradicts": []' in printed
+
+
+def test_copy_that_cannot_be_written(steps: Steps) -> None:
+    """Where the copy can't be written, nothing is posted; a note says why after five minutes, and then it is sent."""
+    hindrance = steps.world.outbound / "sending" / "invoice.xml.posted"
+    (steps.world.outbound / "HOLD").touch()
+    steps.drop("invoice.xml", stated("1"))
+    hindrance.mkdir()
+    (hindrance / "file").touch()  # no rename replaces a folder that isn't empty
+    (steps.world.outbound / "HOLD").unlink()
+    steps.go_on(900)
+    assert not steps.sent()
+    assert steps.world.places() == {"invoice.xml": "sending"}
+    note = (steps.world.outbound / "sending" / "invoice.xml.why.txt").read_text("utf-8")
+    assert "What is to be sent can't be written at the moment." in note
+    assert "invoice.xml.posted" in note
+    (hindrance / "file").unlink()
+    hindrance.rmdir()
+    steps.settle()
+    assert steps.sent() == [posted(stated("1"))]
+
+
+def test_setting_that_is_turned_on_later(steps: Steps) -> None:
+    """A document that was posted as it is stays as it is; one that was never posted gets the ids."""
+    steps.again(prepare="{ids: false}")
+    steps.world.front.always("POST /outbox", instead(503))
+    steps.world.put(steps.world.outbound / "tried.xml", stated("1"))
+    steps.go_on(60)
+    steps.again(prepare="{ids: true}")
+    steps.world.put(steps.world.outbound / "new.xml", stated("2"))
+    steps.go_on(60)
+    steps.world.front.heal()
+    steps.go_on(4 * 3600)
+    assert sorted(steps.sent()) == sorted([stated("1"), posted(stated("2"))])
+
+
+def test_hold_after_the_preparation(steps: Steps) -> None:
+    """A document that is held after it was prepared, and then let go, is sent once, with its copy."""
+    steps.world.drop("invoice.xml", stated("1"))
+    steps.life.touch()
+    for _ in range(4):
+        steps.life.turn()
+        steps.life.do_all(but="send")
+        steps.clock.pass_on(3)
+    assert "send" in steps.life.jobs
+    (steps.world.outbound / "HOLD").touch()
+    steps.go_on(900)
+    assert not steps.sent()
+    (steps.world.outbound / "HOLD").unlink()
+    steps.settle()
+    assert steps.sent() == [posted(stated("1"))]
+
+
+def test_copy_without_its_document(steps: Steps) -> None:
+    """What was posted stays when a person takes the document from sent/, and is reported."""
+    steps.world._keys["outbound"]["track"] = "1h"
+    steps.world._sandbox_keys["deliver_after"] = timedelta(days=9)
+    steps.world.set_up_anew(deliver_after=9 * 24 * 3600)
+    steps.again()
+    steps.drop("invoice.xml", stated("1"))
+    assert steps.world.places() == {"invoice.xml": "sent"}
+    (steps.world.outbound / "sent" / "invoice.xml").unlink()
+    steps.go_on(1200)
+    found = steps.life.pipeline.reconciliation.strays.found or ()
+    assert [(stray.place, stray.name, stray.why) for stray in found] == [("sent", "invoice.xml.posted", COPY_ALONE)]
+
+
+def test_archive_that_is_removed(make_world: Callable[..., World], clock: Clock) -> None:
+    """Old months are removed with what was posted."""
+    steps = Steps(make_world, clock, "keep: {archive: 60d}")
+    steps.drop("invoice.xml", stated("1"), seconds=600)
+    assert len([name for name in steps.lying() if name.startswith("archive/")]) == 3
+    clock.pass_on(120 * 24 * 3600)
+    steps.again()
+    steps.go_on(3 * 3600)
+    assert not steps.lying()
+
+
+def test_forged_sidecar(steps: Steps) -> None:
+    """A sidecar that names another file as what was posted leads nowhere."""
+    others = steps.world.base / "others.posted"
+    others.write_text("mine")
+    steps.drop("invoice.xml", stated("1"), instead(422, "no"))
+    failed = steps.world.outbound / "failed"
+    said = json.loads((failed / "invoice.xml.json").read_text("utf-8"))
+    said["posted"]["file"] = f"../../../../{others.name}"
+    (failed / "invoice.xml.json").write_text(json.dumps(said))
+    for path in failed.glob("invoice.xml*"):
+        path.rename(steps.world.outbound / path.name)
+    steps.settle()
+    assert others.read_text() == "mine"
+    assert steps.sent() == [posted(stated("1"))]
+
+
+def test_validation_of_what_is_posted(make_world: Callable[..., World], clock: Clock, tmp_path: Path) -> None:
+    """The validator gets what would be posted; what it refuses has no copy in failed/, since nothing was sent."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\ncontent = open(sys.argv[-1], 'rb').read()\n"
+        "print('R-1: it is bad')\nsys.exit(b'7300010000001' in content or b'>bad<' in content)"
+    )
+    more = f"validation: {{command: ['{sys.executable}', '{program}'], timeout: 60s}}"
+    steps = Steps(make_world, clock, more, validate="refuse")
+    steps.drop("good.xml", stated("good"))
+    steps.drop("bad.xml", stated("bad"))
+    steps.settle()
+    assert steps.sent() == [posted(stated("good"))]
+    assert steps.world.error("bad.xml") == "invalid"
+    assert not [name for name in steps.lying() if name.endswith(".posted") and "good" not in name]
