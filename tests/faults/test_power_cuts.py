@@ -9,13 +9,14 @@ one in six of them, other ones each time, or, in the full matrix, at each.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import invoice, with_attachments
 from support.faults import answered, cut_after, instead
 from support.matrix import draw_seed, is_full, quick
 from support.plug import Disk, Tap, live
+from support.prepared import BY_RULE, PREPARE, posted, stated
 from support.responses import response
 from support.stepping import RULES, Life
 from support.world import World
@@ -44,6 +45,8 @@ EMBEDDED = (
 )
 QUICK = {"workers": "1", "doubt": "200ms", "track": "20ms"}
 NOBODY = "0192:999999999"
+DISKS = [(forgets, older) for forgets in (False, True) for older in (False, True)]
+UNNUMBERED = stated("1").replace(b"<cbc:ID>1</cbc:ID>", b"", 1)
 ALL = [(names, forgets) for names in ("usual", "one") for forgets in (False, True)]
 
 
@@ -57,11 +60,13 @@ def pull_everywhere(
     outbound: dict[str, str] | None = None,
     inbound: dict[str, str] | None = None,
     older: bool = False,
+    prepares: bool = False,
 ) -> dict[int, World]:
     """Pull the plug at each side effect in turn; what the worlds are like after all has settled, by step.
 
     `first` and `every` choose some of the steps; 0: the first by lot. `prepare` drops, receives and breaks, in folders
-    that filedrop has served before. `older`: afterwards the journal is put back as it was before.
+    that filedrop has served before. `older`: afterwards the journal is put back as it was before. `prepares`: the
+    documents get the ids that a rule sets.
     """
     worlds: dict[int, World] = {}
     first = first or 1 + draw_seed() % every
@@ -70,7 +75,9 @@ def pull_everywhere(
         step += every
         base = tmp_path / str(step)
         base.mkdir()
-        with World(base, outbound=QUICK | (outbound or {}), inbound=inbound) as world:
+        keys = QUICK | (outbound or {}) | (PREPARE if prepares else {})
+        more: dict[str, Any] = {"more": BY_RULE, "posted": posted} if prepares else {}
+        with World(base, outbound=keys, inbound=inbound, **more) as world:
             world.run_once()
             prepare(world)
             copy = world.copy_of_journal()
@@ -118,6 +125,15 @@ def test_everywhere_and_the_journal_is_put_back(tmp_path: Path, fate: str, *, fo
     """The same where the journal is afterwards an older copy of itself; a disk that forgets had the claim before."""
     prepare = _a_claimed_document(fate) if forgets else _a_document(fate)
     assert len(pull_everywhere(tmp_path, prepare, forgets=forgets, outbound=ALLOW, older=True)) > 20 // EVERY
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fate", "forgets", "older"), [(fate, *disk) for fate in FATES for disk in DISKS])
+def test_prepared_document(tmp_path: Path, fate: str, *, forgets: bool, older: bool) -> None:
+    """The same for a document without a number that is prepared: what was posted is known, and is next to it."""
+    prepare = _a_document(fate, UNNUMBERED) if not (forgets and older) else _a_claimed_document(fate, UNNUMBERED)
+    options = {"forgets": forgets, "older": older, "prepares": True}
+    assert len(pull_everywhere(tmp_path, prepare, outbound=ALLOW, **options)) > 20 // EVERY
 
 
 @pytest.mark.slow
@@ -274,18 +290,18 @@ def _messages(world: World) -> None:
         world.receive(invoice(f"in-{number}"))
 
 
-def _a_document(fate: str) -> Callable[[World], None]:
+def _a_document(fate: str, content: bytes = invoice("1")) -> Callable[[World], None]:
     def prepare(world: World) -> None:
-        world.drop("invoice.xml", invoice("1"))
+        world.drop("invoice.xml", content)
         world.front.next("POST /outbox", FATES[fate])
 
     return prepare
 
 
-def _a_claimed_document(fate: str) -> Callable[[World], None]:
+def _a_claimed_document(fate: str, content: bytes = invoice("1")) -> Callable[[World], None]:
     def prepare(world: World) -> None:
         (world.outbound / "HOLD").touch()
-        _a_document(fate)(world)
+        _a_document(fate, content)(world)
         with world.service():
             world.until(lambda: world.places() == {"invoice.xml": "sending"})
         (world.outbound / "HOLD").unlink()
