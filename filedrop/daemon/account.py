@@ -206,7 +206,8 @@ class Account:
 
     def put(self, stepped: Stepped) -> None:
         """Leave a letter: after a step in a folder, documents may be posted or followed. Thread-safe."""
-        self._wake_if_ready()
+        if stepped.has_news or not self._knows_all:
+            self._wake_if_ready()
         if stepped.has_news:
             self._follow.wake()
 

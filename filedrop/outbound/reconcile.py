@@ -105,8 +105,12 @@ class Reconciliation:
         return self._begun is None and self._findings.are_none()
 
     def put_off(self) -> None:
-        """Leave out the comparison that is due: nothing has changed."""
-        self.next = self._desk.shared.steady() + self._desk.shared.rules.rescan.total_seconds()
+        """Leave out the comparison that is due: nothing has changed.
+
+        The next one is due at the same moment for all folders, so that one thread wakes up once for all.
+        """
+        rescan = self._desk.shared.rules.rescan.total_seconds()
+        self.next = (self._desk.shared.steady() // rescan + 1) * rescan
 
     @property
     def is_under_way(self) -> bool:
@@ -156,7 +160,7 @@ class Reconciliation:
             self._begun = None
             raise
         self._begun, self._findings.is_first = None, False
-        self.put_off()
+        self.next = steady() + desk.shared.rules.rescan.total_seconds()
 
 
 def _compare(desk: Desk, findings: Findings) -> Slices:

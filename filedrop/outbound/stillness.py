@@ -9,6 +9,7 @@ looked at by themselves (outbound/scanner).
 from __future__ import annotations
 
 import math
+import random
 from typing import TYPE_CHECKING
 
 from filedrop.errors import JournalError
@@ -43,7 +44,7 @@ class Stillness:
         """Note that the rescan has ended. Raises JournalError."""
         begun, self._begun = self._begun, None
         if begun is not None and self._has_nothing_to_do():
-            self._still, self._until = begun, self._desk.shared.steady() + ANYWAY
+            self._still, self._until = begun, self._desk.shared.steady() + ANYWAY * random.uniform(0.5, 1)  # noqa: S311 - not all folders at once
 
     def _look(self) -> object:
         """What changes with each entry of the folders and with each commit; None where that can't be told."""

@@ -128,9 +128,8 @@ class FolderWorkers:
 
     def reports(self, folders: Iterable[Served]) -> tuple[FolderReport, ...]:
         """What is known of these folders, and whether they hang, which their own workers can't tell. Thread-safe."""
-        return tuple(
-            replace(served.report, is_hung=True) if self.is_hung(served) else served.report for served in folders
-        )
+        hung = {served for served in list(self._busy) if self.is_hung(served)}
+        return tuple(replace(served.report, is_hung=True) if served in hung else served.report for served in folders)
 
     def hung(self) -> Path | None:
         """A folder that has not answered for so long, if there is one. Thread-safe."""

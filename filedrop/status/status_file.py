@@ -46,7 +46,7 @@ NAME = "status.json"
 LARGEST = 100_000_000  # bytes, some hundred companies in trouble: anybody may write to the share
 PATIENCE = 5.0  # seconds for a share, and for the last word at a stop
 REST = 20  # times as long as a survey took before the next: it costs a twentieth at most,
-LONG_REST = 500  # and much less where we have done and heard nothing since: only a person may have moved something
+LONG_REST = 2000  # and much less where we have done and heard nothing since: only a person may have moved something
 
 
 class StatusFile:
