@@ -41,11 +41,11 @@ _UPDATE = (
 )
 _MOVE = f"UPDATE documents SET open = :open, place = :place, file = :file, revision = :revision WHERE {_THE_SAME}"
 _RETRY_NEEDY = f"UPDATE documents SET due = :now WHERE {NEEDY} = :folder AND due > :now"
-# One row for each value, however many documents have it.
-_KNOWN_CONTENT = """
-    SELECT 'meaning', value FROM json_each(:meaning) WHERE EXISTS (SELECT 1 FROM documents WHERE meaning = value)
-        OR EXISTS (SELECT 1 FROM documents WHERE posted_meaning = value)
-    UNION ALL SELECT 'number', value FROM json_each(:number) WHERE EXISTS (SELECT 1 FROM documents WHERE number = value)
+# One row for each value, however many documents have it. For two EXISTS, PostgreSQL would read all documents.
+_HAS = "(SELECT 1 FROM documents WHERE {} = value LIMIT 1) IS NOT NULL".format
+_KNOWN_CONTENT = f"""
+    SELECT 'meaning', value FROM json_each(:meaning) WHERE {_HAS("meaning")} OR {_HAS("posted_meaning")}
+    UNION ALL SELECT 'number', value FROM json_each(:number) WHERE {_HAS("number")}
 """
 _MEANS = "SELECT id FROM documents WHERE {} IN (SELECT value FROM json_each(:meanings))".format
 _SAME_MEANING = f"{ALL} id IN ({_MEANS('meaning')} UNION {_MEANS('posted_meaning')}) AND id <> :id AND {BELIEVED}"

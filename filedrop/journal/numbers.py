@@ -38,10 +38,11 @@ _HIGHEST = """
         UNION ALL SELECT max(msg_no) AS msg_no FROM surplus WHERE identity = :identity
     ) AS highest
 """
+# For two EXISTS, PostgreSQL would read all of the account's documents.
 _OWNED_BY_ANY = """
     SELECT one FROM (SELECT CAST(value AS BIGINT) AS one FROM json_each(:numbers)) AS numbers
-    WHERE EXISTS (SELECT 1 FROM documents WHERE identity = :identity AND msg_no = one)
-        OR EXISTS (SELECT 1 FROM surplus WHERE identity = :identity AND msg_no = one)
+    WHERE (SELECT 1 FROM documents WHERE identity = :identity AND msg_no = one LIMIT 1) IS NOT NULL
+        OR (SELECT 1 FROM surplus WHERE identity = :identity AND msg_no = one) IS NOT NULL
 """
 _OWNERS = (
     f"{ALL} {_NUMBERED} AND {BELIEVED} UNION ALL"

@@ -21,7 +21,7 @@ from support.postgres import be_a_host
 from support.proxy import Proxy
 
 from filedrop.errors import Changed, JournalError
-from filedrop.journal import Journal, MessageRow, Outcome
+from filedrop.journal import Journal, MessageRow, Outcome, documents, numbers
 from filedrop.journal.engine import UnclearCommit
 from filedrop.model.document import Document
 from filedrop.model.fault import Fault
@@ -131,6 +131,15 @@ def test_messages_of_received_ones(postgres: Server, database: str) -> None:
     rows = [message(nth) for nth in range(16)]
     statements = asked(postgres, database, lambda journal: journal.messages.record_all(rows))
     assert (len(statements), statements.count("COMMIT")) == (3, 1), statements
+
+
+def test_questions_of_a_batch_read_no_table(postgres: Server, database: str) -> None:
+    """What is asked about a batch goes by an index for each document, and not through all that was ever sent."""
+    values = {"meaning": "[1]", "number": "[1]", "numbers": "[1]", "identity": IDENTITY}
+    with opened(postgres.address(database)) as journal:
+        for statement in (documents._KNOWN_CONTENT, numbers._OWNED_BY_ANY):
+            plan = [line for (line,) in journal.engine.read(f"EXPLAIN {statement}", **values)]
+            assert not [line for line in plan if "hashed SubPlan" in line], plan
 
 
 # The fence
