@@ -399,6 +399,25 @@ def test_no_function_is_too_complex() -> None:
     assert found == set()
 
 
+def test_names_are_nouns() -> None:
+    """A variable or parameter has the noun of what it holds; `at` is a key and a column alone."""
+    vague = [
+        f"{where(path, node.lineno)} {name}"
+        for path in SOURCES
+        for node in nodes(path)
+        if (name := _bound(node)) in ("one", "told", "those", "it") or (isinstance(node, ast.arg) and name == "at")
+        if not any(isinstance(field, ast.AnnAssign) and field.target is node for field in nodes(path))
+    ]
+    assert vague == []
+
+
+def _bound(node: ast.AST) -> str:
+    """The name that a node binds as a variable or parameter; "" for none."""
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""
+
+
 def test_no_docstring_asks_a_question() -> None:
     """A docstring says what a thing is or returns; `?` stands only in what it quotes."""
     asking = [

@@ -81,8 +81,8 @@ def bundle(
     left = {key: remembered for key, remembered in known.items() if key not in ended}
     if not news and (left or not ended):
         return None, known
-    told = {key: _told(known[key], matter, now) for key, matter in due.items()}
-    return Notice(news, still, tuple(ended.values())), left | told
+    reported = {key: _told(known[key], matter, now) for key, matter in due.items()}
+    return Notice(news, still, tuple(ended.values())), left | reported
 
 
 def _over(before: Mapping[Key, Known], present: Container[Key], unseen: Container[Key], now: float) -> dict[Key, Known]:
@@ -103,14 +103,14 @@ def _seen(known: Known | None, matter: Matter, now: float) -> Known:
     if known is None:
         return Known(heading(matter), now)
     # Moments in the future: the clock was set back.
-    told = None if known.told is None else min(known.told, now)
+    last = None if known.told is None else min(known.told, now)
     is_another = known.what not in ("", matter["what"])
     return replace(
         known,
         title=heading(matter),
         since=now if known.has_ended(now) else min(known.since, now),
         gone=None,
-        told=told,
+        told=last,
         number=min(known.number, matter["number"]),
         changed=min(known.changed or now, now) if is_another else None,
     )

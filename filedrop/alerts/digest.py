@@ -23,14 +23,15 @@ FAILED = marked("failed")
 UNDER_WAY = marked("still under way")
 
 
-def is_due(at: time, last: float, now: datetime) -> bool:
+def is_due(daily: time, last: float, now: datetime) -> bool:
     """Whether today's or yesterday's is due; the last one was made at `last`, in seconds since 1970.
 
-    Yesterday's, because a look just before midnight may be followed by one after it. `at` is a time of day in the local
-    time zone. Where daylight saving skips it that day, it is due an hour before; where it comes twice, the first time.
+    Yesterday's, because a look just before midnight may be followed by one after it. `daily` is a time of day, in the
+    local time zone. Where daylight saving skips it that day, it is due an hour before; where it comes twice, the first
+    time.
     """
     begun, today = min(from_seconds(last), now), now.astimezone().date()
-    return any(begun < datetime.combine(day, at).astimezone() <= now for day in (today - timedelta(days=1), today))
+    return any(begun < datetime.combine(day, daily).astimezone() <= now for day in (today - timedelta(days=1), today))
 
 
 def totals(counted: Iterable[Total], companies: Collection[str]) -> dict[str, dict[str, int]]:

@@ -187,7 +187,7 @@ def _show_cause(cause: Cause) -> None:
 def _show_named(title: str, documents: Sequence[Rehearsed]) -> None:
     first = documents[0]
     say()
-    say(f"{title}: {_counted(len(documents), 'document')}: {_cut([one.file.name for one in documents])}")
+    say(f"{title}: {_counted(len(documents), 'document')}: {_cut([rehearsed.file.name for rehearsed in documents])}")
     if first.why:
         tell(f"  {first.file.name}: {first.why}")
 

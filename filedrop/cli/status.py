@@ -213,9 +213,9 @@ def _show(now: Status) -> None:
     for name, account in now["accounts"].items():
         for line in _account_lines(account, with_why=name not in about_accounts):
             tell(f"{name}: {line}")
-    told = {item["known"] for matter in now["matters"] for item in matter["items"]}
+    named = {item["known"] for matter in now["matters"] for item in matter["items"]}
     for name, company in now["companies"].items():
-        for line in lines_of(company, [count for count in COUNTS if count not in MATTERS], told):
+        for line in lines_of(company, [count for count in COUNTS if count not in MATTERS], named):
             tell(f"{name}: {line}")
 
 
@@ -250,8 +250,8 @@ def _account_lines(account: AccountStatus, *, with_why: bool) -> Iterator[str]:
     if account["fetched"]:
         yield account["fetched"]
     if for_nobody := account["for_nobody"]:
-        those = [*account["nobodys"], *(["others"] if for_nobody > len(account["nobodys"]) else [])]
-        which = f" ({listed(those)})" if those else ""
+        receivers = [*account["nobodys"], *(["others"] if for_nobody > len(account["nobodys"]) else [])]
+        which = f" ({listed(receivers)})" if receivers else ""
         yield (
             f"{for_nobody} unread for none of your companies{which}: add their receivers to a company, or set "
             "`unassigned`"
@@ -262,17 +262,17 @@ def _account_lines(account: AccountStatus, *, with_why: bool) -> Iterator[str]:
         yield f"the access point has these documents twice: {numbers}{more}; inform their receivers, or the operator"
 
 
-def lines_of(company: CompanyStatus, counts: Iterable[Count], told: Container[str] = ()) -> Iterator[str]:
+def lines_of(company: CompanyStatus, counts: Iterable[Count], named: Container[str] = ()) -> Iterator[str]:
     """Each of these counts that isn't 0 with its reason, and below it the documents and messages that are named.
 
-    Documents whose ids are `told`, in brackets, are left out.
+    Documents whose ids are `named`, in brackets, are left out.
     """
     several = sum(folder["use"] == "outbound" for folder in company["folders"]) > 1
     for count in counts:
         if company[count]:
             yield f"{company[count]} {count}: {company['reasons'][count]}"
         for document in company["documents"]:
-            if document["state"] == count and f"[{document['id']}]" not in told:
+            if document["state"] == count and f"[{document['id']}]" not in named:
                 yield f"{count}: {_named(document, several=several)}: {document['why']}"
         for message in company["messages"] if count == "stuck" else ():
             yield f"stuck: message {message['msg_no']} from {message['sender']}: {message['why']}"

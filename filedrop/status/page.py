@@ -226,9 +226,9 @@ def _stop(text: str) -> str:
 
 
 @pass_context
-def _time(context: Context, at: datetime | str | None, form: Literal["long", "short"] = "long") -> Markup | str:
+def _time(context: Context, value: datetime | str | None, form: Literal["long", "short"] = "long") -> Markup | str:
     """A moment as people write it, here; the exact one is its title."""
-    found = moment(at) if isinstance(at, str) else at
+    found = moment(value) if isinstance(value, str) else value
     if found is None:
         return ""
     exact = found.isoformat(timespec="seconds")

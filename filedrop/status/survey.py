@@ -164,18 +164,18 @@ class Survey:
         self._guard = Guard(log)
 
     def take(
-        self, told: DaemonPart, *, running: bool | None, now: datetime, asked_for: Collection[Path] = ()
+        self, part: DaemonPart, *, running: bool | None, now: datetime, asked_for: Collection[Path] = ()
     ) -> Status:
-        """The status now, with what the daemon has `told`. `snapshots` say which of the files `asked_for` are there."""
+        """The status now, with the daemon's `part` of it. `snapshots` say which of the files `asked_for` are there."""
         try:
-            return self._take(self._journal, told, asked_for, running=running, now=now)
+            return self._take(self._journal, part, asked_for, running=running, now=now)
         except JournalError as error:
-            return self._take(None, replace(told, journal=str(error)), asked_for, running=running, now=now)
+            return self._take(None, replace(part, journal=str(error)), asked_for, running=running, now=now)
 
     def _take(
         self,
         journal: Journal | None,
-        told: DaemonPart,
+        part: DaemonPart,
         asked_for: Collection[Path],
         *,
         running: bool | None,
@@ -184,11 +184,11 @@ class Survey:
         config, guard = self._config, self._guard
         guard.begin()
         repeated = find_repeated(journal, config, guard, now) if journal else []
-        strays = (Path(stray["path"]) for found in told.strays.values() for stray in found.listed)
+        strays = (Path(stray["path"]) for found in part.strays.values() for stray in found.listed)
         twice = (path for document in repeated for path in document.paths())
-        self._look(told, [*told.waiting, *strays, *twice, *asked_for])
+        self._look(part, [*part.waiting, *strays, *twice, *asked_for])
         known = read_records(journal, config, guard, now) if journal else Recorded()
-        accounts = {name: _account(name, told, known, running=running) for name in config.accounts}
+        accounts = {name: _account(name, part, known, running=running) for name in config.accounts}
         companies = {
             company.name: guard.make(
                 f"the status of {company.name}",
@@ -197,7 +197,7 @@ class Survey:
                     journal,
                     company,
                     known,
-                    told,
+                    part,
                     why_account=accounts[company.account]["why"],
                     running=running,
                     now=now,
@@ -213,16 +213,16 @@ class Survey:
         status = Status(
             filedrop=VERSION,
             written=now.isoformat(timespec="seconds"),
-            heard=told.heard,
+            heard=part.heard,
             running=running,
-            journal=told.journal,
+            journal=part.journal,
             companies=companies,
             accounts=accounts,
-            tables=list(told.tables),
-            troubles=_troubles(told, known.left_in_folders),
-            alerts=list(told.alerts),
-            unassigned=self._folder(UNASSIGNED, config.unassigned, told) if config.unassigned else None,
-            configured=told.configured,
+            tables=list(part.tables),
+            troubles=_troubles(part, known.left_in_folders),
+            alerts=list(part.alerts),
+            unassigned=self._folder(UNASSIGNED, config.unassigned, part) if config.unassigned else None,
+            configured=part.configured,
             keep_archive=shown(config.keep)["archive"],
             matters=[],
         )
@@ -264,19 +264,19 @@ class Survey:
             start=start_command(Path(config.source)) if status["running"] is False else "",
         )
 
-    def _look(self, told: DaemonPart, asked_for: Iterable[Path]) -> None:
-        """Look into the folders, also for these files; what the daemon has `told` of folders is part of that."""
+    def _look(self, part: DaemonPart, asked_for: Iterable[Path]) -> None:
+        """Look into the folders, also for these files; what the daemon knows of folders is included."""
         self.snapshots = self._folders.look(asked_for)
         for path, snapshot in self.snapshots.items():
-            snapshot.warning = snapshot.warning or told.warnings.get(str(path), "")
-            snapshot.refused = snapshot.refused or told.refused.get(str(path), "")
+            snapshot.warning = snapshot.warning or part.warnings.get(str(path), "")
+            snapshot.refused = snapshot.refused or part.refused.get(str(path), "")
 
     def _company(
         self,
         journal: Journal | None,
         company: Company,
         known: Recorded,
-        told: DaemonPart,
+        part: DaemonPart,
         *,
         why_account: str,
         running: bool | None,
@@ -302,9 +302,9 @@ class Survey:
             stuck=len(stuck),
         )
         on_the_wire = min(under_way[State.SENDING], counts["sending"])
-        documents = listed_documents(journal, told.waiting, outbound, newest, now, is_explained=bool(why))
+        documents = listed_documents(journal, part.waiting, outbound, newest, now, is_explained=bool(why))
         messages = stuck_messages(stuck)
-        reported = told.strays.get(company.name, CompanyStrays(0, ()))
+        reported = part.strays.get(company.name, CompanyStrays(0, ()))
         strays = reported.still_in(outbound.values())
         listed = Counter(document["state"] for document in documents)
         listed.update(stuck=len(messages), strays=len(strays))
@@ -320,22 +320,22 @@ class Survey:
                 self._config,
                 company,
                 documents,
-                waits_for=told.journal or why,
-                sending=told.journal or in_sending(counts["sending"], on_the_wire, refused, running=running),
+                waits_for=part.journal or why,
+                sending=part.journal or in_sending(counts["sending"], on_the_wire, refused, running=running),
                 running=running,
             ),
             folders=[
-                *(self._folder("outbound", path, told) for path in company.outbound),
-                *([self._folder("inbound", company.inbound, told)] if company.may_receive else []),
+                *(self._folder("outbound", path, part) for path in company.outbound),
+                *([self._folder("inbound", company.inbound, part)] if company.may_receive else []),
             ],
             documents=documents,
             messages=messages,
-            strays=strays if company.name in told.strays else None,
+            strays=strays if company.name in part.strays else None,
             unlisted={kind: there[kind] - number for kind, number in listed.items() if there[kind] > number},
             keep_archive=shown(company.keep)["archive"],
         )
 
-    def _folder(self, use: str, path: Path, told: DaemonPart) -> FolderStatus:
+    def _folder(self, use: str, path: Path, part: DaemonPart) -> FolderStatus:
         snapshot = self.snapshots[path]
         return FolderStatus(
             path=str(path),
@@ -346,7 +346,7 @@ class Survey:
             refused=snapshot.refused,
             disk=snapshot.disk,
             free=snapshot.free,
-            file_system=told.file_systems.get(str(path), ""),
+            file_system=part.file_systems.get(str(path), ""),
         )
 
 
@@ -354,18 +354,18 @@ def _not_known(company: Company) -> CompanyStatus:
     return {**NOT_KNOWN, "keep_archive": shown(company.keep)["archive"]}
 
 
-def _account(name: str, told: DaemonPart, known: Recorded, *, running: bool | None) -> AccountStatus:
-    """How an account stands by what the daemon has `told`, and by the journal."""
+def _account(name: str, part: DaemonPart, known: Recorded, *, running: bool | None) -> AccountStatus:
+    """How an account stands by the daemon's `part`, and by the journal."""
     status: AccountStatus = {
-        **told.accounts.get(name, NO_REPORT),
+        **part.accounts.get(name, NO_REPORT),
         "left_behind": known.left_behind.get(name, []),
         "surplus": known.surplus.get(name, []),
     }
     return {**status, "next_attempt": None} if running is False else status
 
 
-def _troubles(told: DaemonPart, in_folders: str) -> dict[str, str]:
-    others = {about: why for about, why in told.troubles.items() if about != "folders"}  # that may be an older one
+def _troubles(part: DaemonPart, in_folders: str) -> dict[str, str]:
+    others = {about: why for about, why in part.troubles.items() if about != "folders"}  # that may be an older one
     return others | ({"folders": in_folders} if in_folders else {})
 
 
