@@ -129,6 +129,15 @@ def discard_unsent(folder: OutboundFolder, document: Document, opened: OpenedDoc
             discard_copy(folder, document)
 
 
+def without_copy(folder: OutboundFolder, document: Document, opened: OpenedDocument) -> Document:
+    """A document that failed before its first request, without its copy: nothing was sent."""
+    if document.prepared is None or [event.event for event in document.history].count("sending") > 1:
+        return document
+    document = document.but(prepared=None, posted_meaning=None)
+    discard_unsent(folder, document, opened)
+    return document
+
+
 def discard_copy(folder: OutboundFolder, document: Document) -> None:
     """Remove the copy of a document in `sending/` of which nothing was sent. Raises OSError."""
     discard(_copy_of(folder, document))

@@ -31,6 +31,7 @@ from filedrop.model.document import NEVER_ARRIVED, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction
 from filedrop.outbound.identified import is_answer
+from filedrop.outbound.preparing import without_copy
 from filedrop.text import command
 from filedrop.texts import Text
 from filedrop.texts.languages import date
@@ -60,7 +61,7 @@ def send(shared: Context, document: Document, opened: OpenedDocument, folder: Ou
         return Outcome(document.never_arrived(shared.now(), NO_TURN))
     document = _ask_directory(shared, document)
     if document.state is State.FAILED:
-        return Outcome(document)
+        return Outcome(without_copy(folder, document, opened))
     return _posted(shared, document.requested(shared.access_point.clock()), opened, local=folder.local)
 
 

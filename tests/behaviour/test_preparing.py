@@ -355,6 +355,17 @@ def test_archive_that_is_removed(make_world: Callable[..., World], clock: Clock)
     assert not steps.lying()
 
 
+def test_refused_before_the_request(make_world: Callable[..., World], clock: Clock) -> None:
+    """What the directory refuses lies in failed/ without a copy, since nothing was sent."""
+    steps = Steps(make_world, clock, directory="refuse")
+    steps.world.more = "mapping: [{receiver: '0192:974760673'}]"
+    steps.again()
+    steps.drop("invoice.xml", stated("1"))
+    assert steps.world.error("invoice.xml") == "receiver-unknown"
+    assert steps.lying() == {f"failed/invoice.xml{end}" for end in ("", ".json", ".why.txt")}
+    assert "posted" not in steps.world.sidecar("invoice.xml")
+
+
 def test_forged_sidecar(steps: Steps) -> None:
     """A sidecar that names another file as what was posted leads nowhere."""
     others = steps.world.base / "others.posted"
