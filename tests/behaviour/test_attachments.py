@@ -120,7 +120,7 @@ def test_it_is_what_its_bytes_say(kind: str) -> None:
     found = attachments.filetype(content, name or "", stated)
     attachment = attachments.Attachment(1, name, found, temporary="t")
     assert attachment.named("doc.xml") == f"doc{ends}"
-    assert attachment.told("doc.xml")["media_type"] == media_type
+    assert attachment.as_json("doc.xml")["media_type"] == media_type
 
 
 @pytest.mark.parametrize(
