@@ -71,8 +71,9 @@ def in_batch(statement: str) -> Batch:
     ((table,),) = [found.groups() for found in _TABLE.finditer(statement)]
     key = _KEYS[table]
     values = frozenset(_VALUE.findall(statement)) - {"before"} | {"revision", *key}
-    # In one column, so that no name of the table means another.
-    rows = f"FROM (SELECT new FROM json_populate_recordset(NULL::{table}, %(rows)s) AS new) AS listed"
+    # In one column, so that no name of the table means another. Of a list without a limit, PostgreSQL expects a hundred
+    # rows, for which it would read all of a young table, and keep to that plan while the table grows.
+    rows = f"FROM (SELECT new FROM json_populate_recordset(NULL::{table}, %(rows)s) AS new LIMIT %(number)s) AS listed"
     for pattern, form in (
         (r"VALUES \((.*?)\)", rf"SELECT \1 {rows}"),
         (r"\bWHERE\b", f"{rows} WHERE"),

@@ -129,7 +129,8 @@ class Statements:
         """Run a statement for each of these values, in one message; how many rows each time has written."""
         batch = in_batch(statement)
         storables = [{name: _in_json(row[name]) for name in batch.values} for row in rows]
-        written = set(self.session.execute(batch.statement, {"rows": Json(storables, dumps=_as_json)}).fetchall())
+        values = {"rows": Json(storables, dumps=_as_json), "number": len(storables)}
+        written = set(self.session.execute(batch.statement, values).fetchall())
         counts = []
         for row in storables:
             this = tuple(row[name] for name in batch.key)
