@@ -14,10 +14,13 @@ from support.documents import invoice
 
 from filedrop.files import directory
 from filedrop.journal import Journal
+from filedrop.status import folders
+from filedrop.status.folders import FolderSurvey
 from filedrop.storage.entry_times import ANYWAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import tzinfo
 
     from support.bench import Bench
 
@@ -55,14 +58,35 @@ def rest(bench: Bench) -> None:
 
 
 def test_an_idle_folder_is_not_listed(bench: Bench, listed: Counter[str]) -> None:
-    """It is looked through every five minutes only. The heartbeat takes it as listed at each rescan."""
-    bench.life.go_on(4 * RESCAN)
+    """It is looked through after 150 to 300 seconds only. The heartbeat takes it as listed at each rescan."""
+    bench.life.go_on(3 * RESCAN)
     assert not listed
     assert bench.clock.steady() - bench.life.pipeline.report.last_scan <= RESCAN + 1
-    bench.life.go_on(ANYWAY)
+    bench.life.go_on(ANYWAY, until=lambda: listed["sent"])
     assert listed["sent"]
     listed.clear()
-    bench.life.go_on(4 * RESCAN)
+    bench.life.go_on(3 * RESCAN)
+    assert not listed
+
+
+def test_worker_and_status_together(bench: Bench, listed: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In idle minutes, neither of them lists a folder, the inbound one included."""
+
+    class Wall(datetime):
+        """The daemon's wall clock."""
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # noqa: ARG003 - as Python has it
+            return bench.clock.now()
+
+    monkeypatch.setattr(folders, "datetime", Wall)
+    survey = FolderSurvey(bench.world.configuration(), bench.life.journal, ages=False)
+    survey.look()
+    assert {"outbound", "sending", "sent", "failed", "inbound"} <= listed.keys()
+    listed.clear()
+    for _ in range(3):
+        bench.life.go_on(RESCAN)
+        assert survey.look()[bench.outbound].counts["failed"] == 1
     assert not listed
 
 
