@@ -8,7 +8,6 @@ whoever relies on them looks through the folder `ANYWAY`, every few minutes.
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from filedrop.files.directory import literal
@@ -29,7 +28,7 @@ def entry_times(folder: Folder, places: Sequence[str], now: datetime) -> object:
 
     None where they can't be relied upon, or where one of them has changed just before `now`.
     """
-    if sys.platform == "win32" or not folder.local:
+    if os.name == "nt" or not folder.local:
         return None
     path = literal(folder.path)
     try:
