@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
@@ -13,8 +14,8 @@ from benchmarks.cases.outward import RATE, SLOW, see
 from benchmarks.frame import Bench, Figure, Must, Skipped, case
 from benchmarks.installation import Installation, NullServer, until
 from filedrop.journal.postgres import Postgres
-from filedrop.journal.sharing import drain, hosts_of
-from filedrop.model.hosts import lease_of
+from filedrop.journal.sharing import hosts_of
+from filedrop.model.hosts import CHORES
 from tests.support.postgres import Server, programs
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def shared(bench: Bench, database: Server, count: int, hosts: int) -> Shared:
             installation.configure(WORKERS, more=(f"host: {name}", f'journal: "{address}"'))
             daemons.append(stack.enter_context(installation.daemon()))
         journal = stack.enter_context(closing(Postgres(address)))
-        _share_out(journal, first.accounts, HOSTS[:hosts])
+        until(lambda: _are_shared(journal, HOSTS[:hosts]), every=0.2, what="the accounts are shared")
         before = sum(daemon.cpu() for daemon in daemons)
         for backlog, folder in zip(backlogs, first.outbound, strict=True):
             for path in backlog.iterdir():
@@ -64,23 +65,12 @@ def shared(bench: Bench, database: Server, count: int, hosts: int) -> Shared:
     return Shared(count / (end - min(posted.values())), 1000 * cpu / count)
 
 
-def _share_out(journal: Postgres, accounts: list[str], hosts: str) -> None:
-    """Have each host serve as many accounts as another, or one less."""
-    wanted = {lease_of(name): hosts[nth % len(hosts)] for nth, name in enumerate(accounts)}
-
-    def are_shared() -> bool:
-        leases = hosts_of(journal)[0].leases
-        serving = [leases[name].host for name in wanted if name in leases and leases[name].incarnation]
-        if len(serving) < len(wanted):
-            return False
-        counts = {host: serving.count(host) for host in hosts}
-        most, least = max(counts, key=lambda host: counts[host]), min(counts.values())
-        if counts[most] - least > 1:
-            drain(journal, most, next(name for name in wanted if leases[name].host == most))
-            return False
-        return True
-
-    until(are_shared, every=0.5, what="the accounts are shared")
+def _are_shared(journal: Postgres, hosts: str) -> bool:
+    """Whether all accounts are served, and each host serves as many as another, or one less."""
+    leases = hosts_of(journal)[0].leases.values()
+    serving = Counter(lease.host for lease in leases if lease.incarnation and lease.name != CHORES)
+    counts = [serving[host] for host in hosts]
+    return sum(counts) == ACCOUNTS and max(counts) - min(counts) <= 1
 
 
 @case("hosts")

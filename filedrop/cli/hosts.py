@@ -93,7 +93,7 @@ def _as_json(seen: Seen) -> dict[str, Any]:
             lease.name: {
                 "host": lease.host if lease.incarnation else None,
                 "since": from_seconds(lease.since).isoformat(timespec="seconds"),
-                "before": lease.before or None,
+                "before": (lease.before if lease.incarnation else lease.host) or None,
             }
             for lease in seen.leases.values()
         },

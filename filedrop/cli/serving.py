@@ -156,6 +156,10 @@ class Serving:
         this host is to serve it again: then it is taken anew.
         """
         daemon, share, mine = self.daemon, self.share, self.share.mine
+        spare = [account for account in daemon.accounts if lease_of(account.name) in share.spare]
+        movable = [account.name for account in spare if account.name not in but and not hung_folder([account], daemon)]
+        if movable:
+            share.offer(lease_of(movable[-1]))
         for account in daemon.accounts:
             if account.name not in but and (account.is_stopped or not share.serves(account.name)):
                 daemon.give_up(account)

@@ -187,6 +187,12 @@ class Keep(Section):
         return None if self.archive == "forever" else self.archive
 
 
+class Hosts(Section):
+    """How the hosts that share the journal share the accounts."""
+
+    share: bool = True
+
+
 class Log(Section):
     """What is logged, how and where; no `file` is the standard error stream.
 
@@ -244,6 +250,11 @@ class Company(Section):
         """Whether a message can be for this company. One without participants has no use for its inbound folder."""
         return bool(self.participants)
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Its folders for documents."""
+        return (*self.outbound, self.inbound) if self.may_receive else self.outbound
+
     def apply_to(self, common: Outbound) -> Outbound:
         """The common settings of the way out, with this company's own."""
         own = ("validate_", "prepare", "directory", "duplicates")
@@ -262,6 +273,7 @@ class Config(Section):
     journal_password_file: BesideConfiguration | None = None
     host: NotBlank | None = None
     takeover: Takeover = timedelta(seconds=15)
+    hosts: Hosts = Hosts()
     outbound: Outbound = Outbound()
     inbound: Inbound = Inbound()
     keep: Keep = Keep()
@@ -286,10 +298,13 @@ class Config(Section):
     @cached_property
     def folders(self) -> frozenset[Path]:
         """Every folder that it names for documents."""
-        companies = self.companies.values()
-        paths = {path for company in companies for path in company.outbound}
-        paths |= {company.inbound for company in companies if company.may_receive}
+        paths = {path for company in self.companies.values() for path in company.folders}
         return frozenset(paths | ({self.unassigned} if self.unassigned else set()))
+
+    def folders_of(self, account: str) -> frozenset[Path]:
+        """The folders of the companies of an account."""
+        companies = (company for company in self.companies.values() if company.account == account)
+        return frozenset(path for company in companies for path in company.folders)
 
     def read_journal_password(self) -> str:
         """The password of the journal's database as it is now, "" where none is named. Raises `ConfigError`."""

@@ -12,16 +12,18 @@ import json
 import math
 import os
 import threading
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from filedrop.daemon.looking import Looking
+from filedrop.daemon.balance import is_short, to_spare, to_take
+from filedrop.daemon.looking import AccountsInSight, Looking
 from filedrop.errors import JournalError, OtherDatabase
 from filedrop.files.certainty import CERTAINTY, elapsed
 from filedrop.model.hosts import CHORES, lease_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     import structlog
 
@@ -33,6 +35,7 @@ BEATS = 10.0  # signs of life within the time after which a host is replaced
 MARGIN = 0.2  # of that time, before whose end a host stops changing anything
 A_GLANCE = 0.02  # seconds between two looks whether the first sign of life was answered
 ACCOUNTS = "accounts of companies"  # one of the settings that all hosts must have alike
+_TAKES = "takes"  # no setting, but beside them: the leases that a host would take from another
 REPLACED = 1  # exit status: a service manager starts it again
 
 
@@ -82,6 +85,11 @@ class Hosting:
         self._takeover = hosts.me.takeover
         self._log = log
         self._watch = SignsOfLife()
+        self.spare: Collection[str] = ()
+        self._offered = ""
+        self._takes = True  # what is free
+        self._in_sight = AccountsInSight()
+        self._looked = -math.inf
         self._drained: frozenset[str] = frozenset()
         self._free_since: dict[str, float] = {}
         self._asked = 0  # signs of life
@@ -100,12 +108,22 @@ class Hosting:
         """Go by this configuration from now on; what the others must know of it is in the next sign of life."""
         self.known = frozenset({*map(lease_of, config.accounts), CHORES})
         self._folders = frozenset({config.root, *config.folders})
-        self._hosts.say(settings_of(config))
+        self._folders_of = {lease_of(name): config.folders_of(name) for name in config.accounts}
+        self._shares = config.hosts.share
+        self._settings = settings_of(config)
+        self._hosts.say(json.dumps(self._settings))
 
     def serves(self, account: str | None) -> bool:
         """Whether this host is to serve an account, or what no account has (None)."""
         lease = CHORES if account is None else lease_of(account)
-        return lease in self.mine and lease not in self._drained and not self.is_draining
+        return lease in self.mine and lease not in self._drained and lease != self._offered and not self.is_draining
+
+    def offer(self, lease: str) -> None:
+        """Give one of the `spare` leases to another host, as soon as nothing of it is left here."""
+        if self._offered:
+            return
+        self._offered, self.spare = lease, ()
+        self._log.info("lease.offered", lease=lease, why="another host serves fewer accounts")
 
     def host_that_keeps(self, company: str, former: str, account: str) -> str | None:
         """The host that serves a company for its former account, and must give it up before it is another's.
@@ -158,6 +176,7 @@ class Hosting:
             if self.enter(stopped):
                 while self.seen is None and not stopped.wait(A_GLANCE):
                     pass
+                self._takes = False
             yield
         finally:
             self.close(is_clean=True)
@@ -238,7 +257,7 @@ class Hosting:
             with self._lock:
                 self._given_up.discard(lease)  # now, not before: the database may not have answered
             self._log.info("lease.given_back", lease=lease)
-        self._take(seen)
+        self._balance(seen)
         if self._report != self._reported:
             report = self._report
             self._hosts.report(report)
@@ -251,42 +270,46 @@ class Hosting:
             self.reports = self._hosts.reports()
         self.seen = seen
 
-    def _take(self, seen: Seen) -> None:
-        """Take what is free, as far as this host serves less than the others; what nobody takes, after a while."""
-        known, now = sorted(self.known), elapsed()
-        taken = {name for name, lease in seen.leases.items() if lease.incarnation}
-        free = [name for name in known if name not in taken]
-        self._free_since = {name: self._free_since.get(name, now) for name in free}
-        trouble = self._objection(seen)
+    def _balance(self, seen: Seen) -> None:
+        """Take what is free and this host's, and after a while what no host takes; look for what it is to give up."""
+        now, me = elapsed(), seen.hosts[self.name]
+        self._free_since = {name: self._free_since.get(name, now) for name in self.known if not seen.is_taken(name)}
+        trouble = _objection(seen, me, self._settings)
         if trouble and trouble != self.trouble:
             self._log.error("host.takes_nothing", why=trouble)
-        self.trouble = trouble
-        if self.is_draining or self.trouble:
+        self.trouble, self.spare = trouble, ()
+        if self.is_draining or self.trouble or not self._takes:
             return
-        living = [host for host in seen.hosts.values() if not host.is_draining and not self._stands_still(host)]
-        room = math.ceil(len({*known, *seen.leases}) / max(1, len(living))) - len(self.mine)
-        for name in free:
-            if (room > 0 and name not in self._drained) or now - self._free_since[name] > 2 * self._takeover:
-                if self._hosts.take(name):
-                    self._drained -= {name}  # first: who finds it among ours is to serve it
-                    with self._lock:
-                        self.mine |= {name}
-                    self._log.info("lease.taken", lease=name)
-                room -= 1
+        able = [host for host in seen.hosts.values() if host == me or self._may_take(host)]
+        late = {name for name, since in self._free_since.items() if now - since > 2 * self._takeover}
+        for name in sorted(late.union(to_take(me, able, seen, self._free_since))):
+            if self._hosts.take(name):
+                self._drained -= {name}  # first: who finds it among ours is to serve it
+                self._offered = "" if name == self._offered else self._offered
+                with self._lock:
+                    self.mine |= {name}
+                self._log.info("lease.taken", lease=name)
+        if self._offered not in self.known or seen.is_taken(self._offered, but=me):
+            self._offered = ""
+        if self._shares and not self._offered and not self._drained & self.mine:
+            takes = {host: json.loads(host.settings).get(_TAKES, ()) for host in able}
+            self.spare = to_spare(me, takes, seen, self.known, time.time())
+        self._look_for_folders(is_wanted=self._shares and is_short(me, able, seen))
 
-    def _objection(self, seen: Seen) -> str:
-        """Why nothing may be taken: a host that serves has other settings, by which it works in the same folders."""
-        serving = {lease.incarnation for lease in seen.leases.values()}
-        ours = json.loads(self._hosts.me.settings)
-        for host in seen.hosts.values():
-            theirs = json.loads(host.settings)
-            differ = sorted(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
-            if differ and host.incarnation in serving and host.incarnation != self._hosts.me.incarnation:
-                return (
-                    f"this host takes nothing, because host {host.name} has another configuration: "
-                    f"{', '.join(differ)}. Make them the same, and run on both: filedrop reload"
-                )
-        return ""
+    def _look_for_folders(self, *, is_wanted: bool) -> None:
+        """Have the next sign of life say which accounts this host would take from another: it sees their folders."""
+        if not is_wanted:
+            self._in_sight.forget()
+            self._looked = -math.inf
+        elif elapsed() - self._looked > self._takeover:
+            self._looked = elapsed()
+            self._in_sight.look(self._folders_of)
+        self._hosts.say(json.dumps(self._settings | {_TAKES: self._in_sight.leases}))
+
+    def _may_take(self, host: Host) -> bool:
+        """Whether a host can take what is free: it lives, by the same settings."""
+        is_alike = _alike(json.loads(host.settings)) == self._settings
+        return is_alike and not host.is_draining and not self._stands_still(host)
 
     def _stands_still(self, host: Host) -> bool:
         return self._watch.stood_still(host) >= max(self._takeover, host.takeover)
@@ -301,15 +324,32 @@ class Hosting:
         os._exit(REPLACED)
 
 
-def settings_of(config: Config) -> str:
-    """The settings that all hosts must have alike, as JSON: by another, one would work against the others."""
+def settings_of(config: Config) -> dict[str, Any]:
+    """The settings that all hosts must have alike: by another, one would work against the others."""
     folders = sorted(map(str, config.folders))
-    return json.dumps(
-        {
-            ACCOUNTS: {name: company.account for name, company in sorted(config.companies.items())},
-            "doubt": config.outbound.doubt.total_seconds(),
-            "duplicates": {name: company.duplicates for name, company in sorted(config.companies.items())},
-            "folders": hashlib.sha256("\n".join(folders).encode(errors="surrogateescape")).hexdigest(),
-            "root": str(config.root),
-        }
-    )
+    return {
+        ACCOUNTS: {name: company.account for name, company in sorted(config.companies.items())},
+        "doubt": config.outbound.doubt.total_seconds(),
+        "duplicates": {name: company.duplicates for name, company in sorted(config.companies.items())},
+        "folders": hashlib.sha256("\n".join(folders).encode(errors="surrogateescape")).hexdigest(),
+        "root": str(config.root),
+    }
+
+
+def _objection(seen: Seen, me: Host, settings: dict[str, Any]) -> str:
+    """Why this host takes nothing: a host that serves has other settings for the same folders; "" where none has."""
+    serving = {lease.incarnation for lease in seen.leases.values()}
+    for host in seen.hosts.values():
+        theirs = _alike(json.loads(host.settings))
+        differ = sorted(key for key in {*settings, *theirs} if settings.get(key) != theirs.get(key))
+        if differ and host.incarnation in serving and host.incarnation != me.incarnation:
+            return (
+                f"this host takes nothing, because host {host.name} has another configuration: "
+                f"{', '.join(differ)}. Make them the same, and run on both: filedrop reload"
+            )
+    return ""
+
+
+def _alike(settings: dict[str, Any]) -> dict[str, Any]:
+    """What a host says, but for what it takes."""
+    return {key: value for key, value in settings.items() if key != _TAKES}

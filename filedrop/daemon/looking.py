@@ -1,4 +1,8 @@
-"""Looks for files that another host has made, as `filedrop check` there asks for: whether both have the same share."""
+"""Looks whether this host has the same share as another.
+
+It looks for a file that `filedrop check` has made there, or for the markers of an account's folders, before it takes
+the account from a host that serves it.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,10 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from filedrop.model.hosts import WITHIN, Sight
+from filedrop.storage.marker import MARKER
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Collection, Container, Mapping
 
     from filedrop.model.hosts import Look
 
@@ -47,6 +52,38 @@ class Looking:
             is_seen = _is_listed(look)
             time.sleep(0 if is_seen else _AGAIN)
         self._seen.put(Sight(self._host, look, is_seen=is_seen))
+
+
+class AccountsInSight:
+    """The accounts, by their leases, all of whose folders this host sees with their markers. Each has its thread."""
+
+    def __init__(self) -> None:
+        self._threads: dict[str, threading.Thread] = {}
+        self._in_sight: set[str] = set()
+
+    @property
+    def leases(self) -> list[str]:
+        """Those that were in sight at the last look, since they were forgotten."""
+        return sorted(self._in_sight)
+
+    def look(self, folders: Mapping[str, Collection[Path]]) -> None:
+        """Look again for the folders of each lease, but where a look still hangs."""
+        for lease, paths in folders.items():
+            if lease not in self._threads or not self._threads[lease].is_alive():
+                arguments = (self._in_sight, lease, paths)
+                self._threads[lease] = threading.Thread(target=_see, args=arguments, name="look", daemon=True)
+                self._threads[lease].start()
+
+    def forget(self) -> None:
+        """Have nothing in sight until the next look, also where a look goes on."""
+        self._in_sight = set()
+
+
+def _see(in_sight: set[str], lease: str, folders: Collection[Path]) -> None:
+    if all((folder / MARKER).is_file() for folder in folders):
+        in_sight.add(lease)
+    else:
+        in_sight.discard(lease)
 
 
 def _is_listed(look: Look) -> bool:

@@ -53,18 +53,20 @@ _AS_WATCHED = """
 """
 _REPLACE = (
     "DELETE FROM processes WHERE incarnation = %(incarnation)s",
-    "UPDATE leases SET incarnation = '', before = host WHERE incarnation = %(incarnation)s",
+    "UPDATE leases SET incarnation = '' WHERE incarnation = %(incarnation)s",
     "DELETE FROM reports WHERE incarnation = %(incarnation)s",
     "DELETE FROM hosts WHERE incarnation = %(incarnation)s",
 )
 _KNOW = "INSERT INTO leases VALUES (%(lease)s, '', '', %(at)s, '', '') ON CONFLICT DO NOTHING"
 _FENCE = "SELECT fence(%(mine)s)"
 _TAKE = """
-    UPDATE leases SET incarnation = %(mine)s, host = %(name)s, since = %(at)s,
+    UPDATE leases SET incarnation = %(mine)s, host = %(name)s,
+        since = CASE host WHEN %(name)s THEN since ELSE %(at)s END,
+        before = CASE host WHEN %(name)s THEN before ELSE host END,
         drained = coalesce(nullif(drained, %(name)s), '')
     WHERE name = %(lease)s AND incarnation = ''
 """
-_GIVE_BACK = "UPDATE leases SET incarnation = '', before = host WHERE name = %(lease)s AND incarnation = %(mine)s"
+_GIVE_BACK = "UPDATE leases SET incarnation = '' WHERE name = %(lease)s AND incarnation = %(mine)s"
 _REPORT = """
     INSERT INTO reports VALUES (%(name)s, %(mine)s, %(content)s)
     ON CONFLICT (host) DO UPDATE SET incarnation = excluded.incarnation, content = excluded.content

@@ -47,7 +47,8 @@ class Host(NamedTuple):
 class Lease(NamedTuple):
     """What is leased, by which process ("" where it is free), on which host, since when, and which had it before.
 
-    `drained`: the host that is to give it up, "" where none is; it takes it back only if no other does.
+    A free lease still names the host that had it last. Where that host takes it again, nothing has moved: `since` and
+    `before` stay. `drained`: the host that is to give it up, "" where none is; it takes it back only if no other does.
     """
 
     name: str
@@ -64,6 +65,10 @@ class Seen(NamedTuple):
     beat: int | None
     hosts: dict[str, Host]
     leases: dict[str, Lease]
+
+    def is_taken(self, lease: str, *, but: Host | None = None) -> bool:
+        """Whether a process has this lease, other than that of the host `but`."""
+        return lease in self.leases and self.leases[lease].incarnation not in ("", but.incarnation if but else "")
 
     def leases_of(self, incarnation: str) -> frozenset[str]:
         """What a process has."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from filedrop.config import Config
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 class Share(Protocol):
     """What this host serves, and what it and the other hosts know of each other.
 
-    `mine`: the leases that it has. `trouble`: why it takes none, as a sentence, "" where it does. `reports`: what the
-    hosts have reported last, by their names, as far as this host does the chores.
+    `mine`: the leases that it has. `spare`: those of which it is to give up one, for an even share (`offer`).
+    `trouble`: why it takes none, as a sentence, "" where it does. `reports`: what the hosts have reported last, by
+    their names, as far as this host does the chores.
     """
 
     name: str
     mine: frozenset[str]
+    spare: Collection[str]
     trouble: str
     is_draining: bool
     reports: Mapping[str, str]
@@ -51,6 +53,9 @@ class Share(Protocol):
     def configure(self, config: Config) -> None:
         """Go by this configuration from now on."""
 
+    def offer(self, lease: str) -> None:
+        """Have one of the `spare` leases be another host's, as soon as nothing of it is left here."""
+
     def give_back(self, lease: str) -> None:
         """Nothing of it is left here: another host may serve it."""
 
@@ -69,6 +74,7 @@ class Alone:
 
     name = ""
     mine = frozenset[str]()
+    spare: Collection[str] = ()
     trouble = ""
     is_draining = False
     reports: Mapping[str, str] = MappingProxyType({})
@@ -96,6 +102,9 @@ class Alone:
 
     def configure(self, config: Config) -> None:
         """There is nobody to be told."""
+
+    def offer(self, lease: str) -> None:
+        """There is nobody to take it."""
 
     def give_back(self, lease: str) -> None:
         """There is nobody to take it."""

@@ -118,7 +118,7 @@ def nemesis(servers: Servers, tmp_path: Path) -> Iterator[Nemesis]:
         proxies = {host: stack.enter_context(closing(Proxy(server.folder / ".s.PGSQL.5432"))) for host in "abc"}
         addresses = [f"postgresql://filedrop@127.0.0.1:{proxy.port}/{database}" for proxy in proxies.values()]
         own = server.address(database)
-        tree = stack.enter_context(SharedTree(tmp_path, addresses, own=own, accounts=4, takeover=TAKEOVER))
+        tree = stack.enter_context(SharedTree(tmp_path, addresses, own=own, accounts=4, takeover=TAKEOVER, shares=True))
         yield Nemesis(tree, proxies, server, random.Random(SEED))  # noqa: S311 - nobody is to be kept from guessing it
 
 

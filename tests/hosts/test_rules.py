@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 from support.commands import run_here
 from support.drops import drop
 from support.postgres import programs
 
-from filedrop.daemon.hosting import SignsOfLife
+from filedrop.config import load
+from filedrop.daemon.hosting import Hosting, SignsOfLife
 from filedrop.daemon.looking import Looking
 from filedrop.errors import JournalError
-from filedrop.journal import Journal
-from filedrop.model.hosts import CHORES, Host
+from filedrop.journal import Journal, sharing
+from filedrop.model.hosts import CHORES, Host, lease_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from support.postgres import Server
@@ -45,10 +48,10 @@ def opened(database: str) -> Postgres:
     return Postgres(database, is_daemons=True, patience=5.0)
 
 
-def hosts_among(engine: Postgres, name: str, state: str = "") -> Hosts:
+def hosts_among(engine: Postgres, name: str, state: str = "", takeover: float = 15.0) -> Hosts:
     from filedrop.journal import postgres_hosts  # noqa: PLC0415 - an extra
 
-    return postgres_hosts.hosts_among(engine, name, takeover=15.0, state=state or name, boot="")
+    return postgres_hosts.hosts_among(engine, name, takeover=takeover, state=state or name, boot="")
 
 
 @pytest.fixture
@@ -110,13 +113,65 @@ def test_a_name_is_one_hosts(database: str) -> None:
         assert not third.enter(is_draining=False)
 
 
+def configured(folder: Path, database: str, accounts: tuple[str, ...] = ("main",)) -> Path:
+    """The file of a configuration with these accounts, each of a company."""
+    path = folder / "config.yaml"
+    lines = [f"state: {folder}/state", f"root: {folder}/root", f"journal: {database}", "accounts:"]
+    lines += [
+        f"  {name}: {{base_url: https://ap.example.com, username: {name}, password_env: PW}}" for name in accounts
+    ]
+    lines += ["companies:", *(f"  {name}: {{participants: [], account: {name}}}" for name in accounts), ""]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_one_run_takes_nothing_later(database: str, tmp_path: Path) -> None:
+    """`run --once` serves what was free at its beginning. No host gives it an account, and it takes none later."""
+    config, lease, stopped = (
+        load(configured(tmp_path, database, ("main", "other"))),
+        lease_of("other"),
+        threading.Event(),
+    )
+    with closing(opened(database)) as first, closing(opened(database)) as second:
+        daemon, once = (
+            Hosting(hosts_among(engine, name, takeover=1.0), config, structlog.get_logger())
+            for engine, name in ((first, "daemon"), (second, "once"))
+        )
+        assert daemon.enter(stopped)
+        try:
+            until(lambda: len(daemon.mine) == 3, what="the daemon serves all")
+            with once.for_one_run(stopped):
+                pass_beats(first, "daemon", "once")
+                assert not daemon.spare
+                assert sharing.drain(first, "daemon", lease)
+                pass_beats(first, "daemon")
+                daemon.give_back(lease)
+                until(lambda: not sharing.hosts_of(first)[0].is_taken(lease), what="an account is free")
+                pass_beats(first, "once")
+                assert not sharing.hosts_of(first)[0].is_taken(lease)
+        finally:
+            daemon.close(is_clean=True)
+
+
+def pass_beats(engine: Postgres, *names: str) -> None:
+    """Wait until these hosts have looked again, from the beginning of a turn to its end."""
+    before = sharing.hosts_of(engine)[0].hosts
+    until(
+        lambda: all(sharing.hosts_of(engine)[0].hosts[name].beat > before[name].beat + 2 for name in names),
+        what="signs",
+    )
+
+
+def until(condition: Callable[[], bool], *, what: str) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
 def test_shown_to_the_second(two: tuple[Postgres, Hosts, Hosts], database: str, tmp_path: Path) -> None:
     """`filedrop hosts` shows the last sign of life of each host with its seconds: a takeover takes a few of them."""
-    config = tmp_path / "config.yaml"
-    accounts = "{main: {base_url: https://ap.example.com, username: acme, password_env: SECRET}}"
-    config.write_text(
-        f"state: {tmp_path}\njournal: {database}\naccounts: {accounts}\ncompanies: {{acme: {{participants: []}}}}\n"
-    )
+    config = configured(tmp_path, database)
     _, a, _ = two
     shown = run_here("--config", str(config), "hosts").stdout.splitlines()
     for host in a.beat().hosts.values():

@@ -58,6 +58,60 @@ def status(tree: SharedTree, host: str) -> Any:
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+@pytest.fixture
+def patient(server: Server, database: str, tmp_path: Path) -> Iterator[SharedTree]:
+    """The same, where no host is replaced because the machine is busy."""
+    from support.hosts import SharedTree  # noqa: PLC0415 - as above
+
+    with SharedTree(tmp_path, [server.address(database)] * 2, takeover=10.0, shares=True) as tree:
+        tree.start("a")
+        tree.until(lambda: tree.are_served("a"), what="a serves all")
+        yield tree
+
+
+def test_a_host_that_joins(patient: SharedTree) -> None:
+    """It takes its share by itself, when nothing of it is on the wire."""
+    tree, slow = patient, [Slow(), Slow()]
+    for fault in slow:
+        tree.front.next("POST /outbox", fault)
+    tree.drop()
+    assert all(fault.came.wait(60) for fault in slow)
+    tree.start("b")
+    tree.until(lambda: "lease.offered" in tree.log_of("a"), what="a offers one of two accounts")
+    beats = tree.seen().hosts["b"].beat
+    tree.until(lambda: tree.seen().hosts["b"].beat > beats + 2, what="b looks for free accounts")
+    assert set(tree.serving().values()) == {"a"}
+    for fault in slow:
+        fault.release.set()
+    tree.until(lambda: served_by(tree, "a") and served_by(tree, "b"), what="each serves one of two")
+    tree.drop(2)
+    tree.until(tree.is_settled, what="all is delivered")
+    assert not tree.wrong()
+
+
+@pytest.mark.slow
+def test_what_has_just_moved_stays(patient: SharedTree) -> None:
+    """A host that fails and comes back gets another account than the one that it has just had."""
+    tree = patient
+    tree.start("b")
+    tree.until(lambda: served_by(tree, "a") and served_by(tree, "b"), what="each serves one of two")
+    other = served_by(tree, "a")
+    tree.kill("b")
+    tree.until(lambda: tree.are_served("a"), what="a serves all again")
+    tree.start("b")
+    tree.until(lambda: served_by(tree, "b"), what="b gets an account")
+    assert served_by(tree, "b") == other
+    tree.drop(2)
+    tree.until(tree.is_settled, what="all is delivered")
+    assert not tree.wrong()
+
+
+def served_by(tree: SharedTree, host: str) -> set[str]:
+    """The accounts that a host serves."""
+    serving = tree.serving()
+    return {name for name in tree.names if serving[lease_of(name)] == host}
+
+
 @pytest.mark.slow
 def test_resumed_amid_a_drain(tree: SharedTree) -> None:
     """An account that a host was giving up for a request on the wire is served again."""

@@ -86,11 +86,13 @@ class SharedTree:
         accounts: int = 2,
         takeover: float = 3.0,
         latency: float = 0.0,
+        shares: bool = False,
     ) -> None:
         self.base = base
         self.root = base / "root"
         self.taken = base / "taken"
         self.takeover = takeover
+        self._shares = shares
         self.names = [f"acc{nth}" for nth in range(accounts)]
         self.addresses = dict(zip("abcdef", addresses, strict=False))
         self.dropped: list[str] = []
@@ -138,6 +140,7 @@ root: {self.root}
 state: {self.base / host}
 journal: "{self.addresses[host]}"
 host: {host}
+hosts: {{share: {str(self._shares).lower()}}}
 companies:
 {companies}
 outbound: {{settle: 0s, rescan: 500ms, watch: scan, doubt: 150s, track: 200ms, directory: "off",
