@@ -11,9 +11,11 @@ import pytest
 from support.documents import BUYER, SELLER, credit_note, envelope, invoice, order
 from support.rules import published, published_rules
 
-from filedrop.config import Validation
+from filedrop.config import Validation, parse
 from filedrop.errors import DocumentError
 from filedrop.identify import read, wire
+from filedrop.identify.mapping import Rules
+from filedrop.outbound.context import identification_of
 from filedrop.prepare import Edit, applied, edits_of, ids_to_write
 from filedrop.validation import Kind, validator_of
 
@@ -269,3 +271,21 @@ def test_corpus_by_the_published_rules(tmp_path: Path) -> None:
         validator.close()
     assert tried > 50
     assert not {name: rules for name, rules in found.items() if rules - ABOUT_IDS}
+
+
+def test_example_of_the_manual(tmp_path: Path) -> None:
+    """The example in the manual is a configuration: its table sets the receiver, which is written into the document."""
+    page = (Path(__file__).parents[2] / "docs" / "mapping.md").read_text("utf-8")
+    example = page.partition("## Ids in the document")[2].split("```")[1].removeprefix("text")
+    (tmp_path / "customers.csv").write_text("number,receiver\nNO810418052MVA,9925:BE0123456749\n")
+    accounts = 'accounts:\n  main: {base_url: "https://ap.example.com", username: acme, password_env: PASSWORD}\n'
+    config = parse(
+        f"{accounts}{example}tables: {{customers: {tmp_path / 'customers.csv'}}}\n", str(tmp_path / "c.yaml")
+    )
+    by = identification_of(config.companies["acme"], Rules(config.mapping, config.tables))
+    reading = read(io.BytesIO(invoice()), xpaths=by.xpaths)
+    identity = by.identify(reading, "invoice-1001.xml")
+    assert config.companies["acme"].prepare.ids
+    assert not broken(
+        prepared(invoice(), {"receiver": str(identity.receiver)}), {"sender": SELLER} | {"receiver": OTHERS["receiver"]}
+    )
