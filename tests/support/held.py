@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PATIENCE = 60.0  # seconds: bounds only what has gone wrong
 _FOR_EVER = "inject={}:delay_enter=86400s:when={}"
 _KIND = re.compile(r"-\d+$")
+_AFTER_SENDING = re.compile(r'rename\w+\(\d+<[^>]*/sending>, "[^".]+\.xml"')
 _SOCKET = re.compile(r"<socket:\[(\d+)\]>")
 _CHANGES_ROWS = re.compile(r'"Q.{0,40}BEGIN|UPDATE hosts', re.DOTALL)
 
@@ -106,6 +107,11 @@ class Held:
     def is_an_upload(self) -> bool:
         """Whether a document is on the wire by it."""
         return '"POST /outbox' in self.call or ("send" in self.call and "<cbc:ID>" in self.call)
+
+    @property
+    def is_a_move_after_sending(self) -> bool:
+        """Whether a document leaves sending/ by it."""
+        return _AFTER_SENDING.search(self.call) is not None
 
     def carry_out(self) -> None:
         """Make the call, by a process that stands still."""

@@ -250,11 +250,13 @@ log: {{format: json}}
 
     def filed(self) -> Counter[str]:
         """How often each document is in an archive, or was taken from there."""
-        return _numbers([*self.root.glob("c*/outbound/archive/*/*.xml"), *self.taken.glob("archive/*.xml")])
+        taken = [*self.taken.glob("archive/*.xml"), *self.taken.glob("sent/*.xml")]
+        return _numbers([*self.root.glob("c*/outbound/archive/*/*.xml"), *taken])
 
-    def take(self) -> None:
-        """Take all that was received and archived, with what is beside it: the folders are empty then."""
-        for where, pattern in (("inbound", "c*/inbound/*"), ("archive", "c*/outbound/archive/*/*")):
+    def take(self, *, sent: bool = False) -> None:
+        """Take all that was received and archived (or `sent`), with what is beside it: the folders are empty then."""
+        folders = {"inbound": "c*/inbound/*", "archive": "c*/outbound/archive/*/*"}
+        for where, pattern in (folders | ({"sent": "c*/outbound/sent/*"} if sent else {})).items():
             folder = self.taken / where
             folder.mkdir(parents=True, exist_ok=True)
             prefix = f"{len(list(folder.iterdir()))}-"
