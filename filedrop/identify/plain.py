@@ -133,11 +133,11 @@ class Plain:
         except expat.ExpatError as error:
             raise NotPlain from error
         raw = document.split(b"<")
-        del raw[: 2 if raw[1].startswith(b"?xml") else 1]
+        del raw[: 2 if raw[1].startswith(b"?xml") and b"?>" in raw[1] else 1]
         pieces = _pieces(raw[0].partition(b">")[0])
         digested, deeper, tags = zip(*map(pieces.__getitem__, raw), strict=True)
         depths = list(accumulate(deeper))
-        if max(depths) > DEEPEST:
+        if max(depths) >= DEEPEST:  # an empty element may be below
             raise NotPlain
         self.root = self.business_root = pieces.root
         self.values = _values(pieces.places, raw, tags, depths)

@@ -31,7 +31,7 @@ SPECIAL = {  # each in place of the invoice's note
     "a long value": b"<cbc:ID>" + b"1 " * 1500 + b"</cbc:ID>",
     "many values": b"<cbc:ID>1</cbc:ID>" * 1100,
     "another place of the same name": b"<cac:OrderReference><cbc:IssueDate>9</cbc:IssueDate></cac:OrderReference>",
-    "256 elements": b"<a>" * 255 + b"</a>" * 255,
+    "255 elements": b"<a>" * 254 + b"</a>" * 254,
 }
 NOT_PLAIN = {
     "comment": b"<!-- a -->",
@@ -43,7 +43,8 @@ NOT_PLAIN = {
     "no prefix": b"<x:a/>",
     "malformed": b"<cbc:Note>",
     "a null byte": b"\0",
-    "257 elements": b"<a>" * 256 + b"</a>" * 256,
+    "256 elements": b"<a>" * 255 + b"</a>" * 255,
+    "257 elements, the last of them empty": b"<a>" * 255 + b"<a/>" + b"</a>" * 255,
 }
 
 
@@ -86,6 +87,11 @@ def test_special_pieces(kind: str) -> None:
 def test_not_plain(kind: str) -> None:
     """A document that needs more than its tags, or has a fault, is left to `Parse`."""
     assert not compare(with_note(NOT_PLAIN[kind]))
+
+
+def test_tag_in_instruction() -> None:
+    """What looks like the root's tag in a processing instruction before the root isn't taken for that."""
+    assert not compare(b"<?xml-note <Order> ?><Invoice><ID>1</ID></Invoice>")
 
 
 def test_envelope() -> None:
