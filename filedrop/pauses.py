@@ -75,34 +75,15 @@ class Backoff:
 
         `asked`: the seconds that an error asks to wait at least, None where nothing is to be called again.
         """
-        try:
-            return attempt()  # mostly this is all, and costs nothing more
-        except on as error:
-            failure = error
-        import tenacity  # noqa: PLC0415 - as above
-
-        is_counted = False
-
-        def once() -> T:
-            nonlocal failure, is_counted
-            if not is_counted or stopped.is_set():  # the attempt above; or a stop cut a pause (findings/tenacity-pause)
-                is_counted = True
-                raise failure
+        number = 1
+        while True:  # tenacity.Retrying would make one more attempt after a stop (findings/tenacity-pause)
             try:
                 return attempt()
             except on as error:
-                failure = error
-                raise
-
-        ends = tenacity.stop_after_attempt(self.attempts) if self.attempts else tenacity.stop_never
-        tries = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: isinstance(error, on) and asked(error) is not None),
-            stop=ends | tenacity.stop_when_event_set(stopped),
-            wait=lambda state: max(self.seconds(state.attempt_number), asked(failure) or 0.0),
-            sleep=stopped.wait,  # type: ignore[arg-type] # its result is ignored
-            reraise=True,
-        )
-        return tries(once)
+                pause = asked(error)
+                if pause is None or number == self.attempts or stopped.wait(max(self.seconds(number), pause)):
+                    raise
+            number += 1
 
 
 def _policy(first: float, longest: float, *, attempts: int | None = None) -> Backoff:
