@@ -23,7 +23,7 @@ from filedrop.files.rights import explain
 from filedrop.process.clock import REAL
 from filedrop.process.guard import Guard
 from filedrop.process.loop import Loop
-from filedrop.process.share import Alone
+from filedrop.process.share import Share
 from filedrop.status.company import in_plain_words
 from filedrop.status.matters import unseen
 from filedrop.status.survey import Survey, part_of
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.model.report import DaemonReport
     from filedrop.process.clock import Clockwork
-    from filedrop.process.share import Share
     from filedrop.status.matters import Key
     from filedrop.status.model import Matter
 
@@ -71,7 +70,7 @@ class Teller:
         self._journal = journal
         self._log = log
         self._clock = clockwork
-        self._share = share or Alone()
+        self._share = share or Share()
         self._memory_in = memory.InState(config.state) if config.journal is None else memory.InJournal(journal)
         self._survey = Survey(config, journal, ages=config.metrics.textfile is not None)
         self._readers = unsent.readers(config)

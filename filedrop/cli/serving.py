@@ -27,7 +27,7 @@ from filedrop.process import logs
 from filedrop.process.clock import now
 from filedrop.process.lock import boot_id, locked_state, state_id
 from filedrop.process.loop import attempt
-from filedrop.process.share import Alone
+from filedrop.process.share import Share
 from filedrop.process.systemd import notify, watchdog_interval
 from filedrop.status.status_file import StatusFile
 from filedrop.status.together import with_others
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.model.report import DaemonReport
     from filedrop.process.control import Control
-    from filedrop.process.share import Share
 
     Hear = Callable[[MutableMapping[str, Any]], None]
 
@@ -90,7 +89,7 @@ def log_conversion(journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
 def share_of(config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> Share:
     """What this host serves: its part among those that share the journal, or all where the journal is in a file."""
     if config.journal is None:
-        return Alone()
+        return Share()
     from filedrop.journal.postgres_hosts import hosts_among  # noqa: PLC0415 - an extra
 
     name, takeover = host_name(config), config.takeover.total_seconds()

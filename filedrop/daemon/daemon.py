@@ -28,7 +28,7 @@ from filedrop.outbound.validating import Validating
 from filedrop.process.clock import REAL
 from filedrop.process.folder_worker import FolderWorkers
 from filedrop.process.loop import Loop, attempt
-from filedrop.process.share import Alone
+from filedrop.process.share import Share
 from filedrop.storage.folders import NamedFolders, unassigned_folder
 from filedrop.storage.former import left_behind
 from filedrop.validation import validator_of
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.process.clock import Clockwork
     from filedrop.process.pool import Pool
-    from filedrop.process.share import Share
 
 LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
 A_MOMENT = 5.0  # seconds more to record and put away their documents
@@ -84,7 +83,7 @@ class Daemon:
         survive = partial(attempt, log)
         self.config = config
         self.journal = journal
-        self.share = share or Alone()
+        self.share = share or Share()
         self.configured = Configured(clockwork.now().isoformat())
         self._stopped = stopped
         self._now = clockwork.now

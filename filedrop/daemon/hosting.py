@@ -21,9 +21,10 @@ from filedrop.daemon.looking import AccountsInSight, Looking
 from filedrop.errors import JournalError, OtherDatabase
 from filedrop.files.certainty import CERTAINTY, elapsed
 from filedrop.model.hosts import CHORES, lease_of
+from filedrop.process.share import Share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import structlog
 
@@ -64,8 +65,8 @@ class SignsOfLife:
         return self._steady() - since if seen.beat == host.beat else 0.0
 
 
-class Hosting:
-    """This host's share among several (Share): it keeps the host alive, by a configuration.
+class Hosting(Share):
+    """This host's share among several: it keeps the host alive, by a configuration.
 
     `known`: the leases that the configuration is good for.
     """
@@ -77,15 +78,11 @@ class Hosting:
         log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.name = hosts.me.name
-        self.mine: frozenset[str] = frozenset()
-        self.is_draining = False
-        self.trouble = ""
         self.seen: Seen | None = None
         self._hosts = hosts
         self._takeover = hosts.me.takeover
         self._log = log
         self._watch = SignsOfLife()
-        self.spare: Collection[str] = ()
         self._offered = ""
         self._takes = True  # what is free
         self._in_sight = AccountsInSight()
@@ -95,7 +92,6 @@ class Hosting:
         self._asked = 0  # signs of life
         self._given_up: set[str] = set()  # but the database may not know it yet
         self._report = self._reported = ""
-        self.reports: Mapping[str, str] = {}
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopped = threading.Event()

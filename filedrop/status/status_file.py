@@ -20,7 +20,7 @@ from filedrop.files.patience import within
 from filedrop.files.rights import explain
 from filedrop.process.guard import Guard
 from filedrop.process.loop import attempt
-from filedrop.process.share import Alone
+from filedrop.process.share import Share
 from filedrop.process.systemd import notify
 from filedrop.status.daemon_file import DaemonFile, encoded
 from filedrop.status.matters import in_a_line
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.journal import Journal
     from filedrop.model.report import DaemonReport
-    from filedrop.process.share import Share
     from filedrop.status.matters import Key
     from filedrop.status.survey import DaemonPart
 
@@ -74,7 +73,7 @@ class StatusFile:
         self._alerts = alerts
         self._tables = tables
         self._reported = reported
-        self._share = share or Alone()
+        self._share = share or Share()
         self._whole = whole
         self._config = config
         self._root = config.root
