@@ -279,9 +279,7 @@ def test_example_of_the_manual(tmp_path: Path) -> None:
     example = page.partition("## Ids in the document")[2].split("```")[1].removeprefix("text")
     (tmp_path / "customers.csv").write_text("number,receiver\nNO810418052MVA,9925:BE0123456749\n")
     accounts = 'accounts:\n  main: {base_url: "https://ap.example.com", username: acme, password_env: PASSWORD}\n'
-    config = parse(
-        f"{accounts}{example}tables: {{customers: {tmp_path / 'customers.csv'}}}\n", str(tmp_path / "c.yaml")
-    )
+    config = parse(f"{accounts}{example}", str(tmp_path / "c.yaml"))
     by = identification_of(config.companies["acme"], Rules(config.mapping, config.tables))
     reading = read(io.BytesIO(invoice()), xpaths=by.xpaths)
     identity = by.identify(reading, "invoice-1001.xml")
