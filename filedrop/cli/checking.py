@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from filedrop.config.rules import load_rules
-from filedrop.config.shown import own_settings
+from filedrop.config.shown import in_a_line, own_settings
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.identify import codelist, participants
 from filedrop.identify.mapping import Rules
@@ -64,8 +64,7 @@ def own_settings_found(config: Config) -> Iterator[CheckResult]:
     """A result for each company that has settings of its own."""
     for company, own in own_settings(config).items():
         if own:
-            says = ", ".join(f"{key}: {value}" for key, value in own.items())
-            yield CheckResult(CONFIGURATION, "ok", f"companies.{company} has settings of its own: {says}")
+            yield CheckResult(CONFIGURATION, "ok", f"companies.{company} has settings of its own: {in_a_line(own)}")
 
 
 def preparation_found(config: Config) -> Iterator[CheckResult]:

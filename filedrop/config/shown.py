@@ -3,6 +3,7 @@
 Secrets are hidden. What stands of each key in config.example.yaml is its description in the schema.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -39,6 +40,12 @@ def _kept(section: dict[str, Any]) -> dict[str, Any]:
 def as_yaml(keys: dict[str, Any]) -> str:
     """Keys and their values in YAML."""
     return yaml.safe_dump(keys, sort_keys=False, allow_unicode=True, width=1000)
+
+
+def in_a_line(keys: dict[str, Any]) -> str:
+    """Keys and their values as YAML in one line: `prepare: {ids: true}, directory: refuse`."""
+    flow = yaml.safe_dump(keys, sort_keys=False, allow_unicode=True, width=math.inf, default_flow_style=True)
+    return flow.strip().removeprefix("{").removesuffix("}")
 
 
 def json_schema(example: str) -> dict[str, Any]:

@@ -244,13 +244,13 @@ def test_no_directory(filedrop: Filedrop, world: World) -> None:
 
 def test_settings_of_a_company(make_world: Callable[..., World]) -> None:
     """Check lists the settings that a company has of its own, and `config show` prints all that apply to it."""
-    own = "participants: [], directory: refuse, duplicates: refuse, keep: {archive: 400d}"
+    own = "participants: [], directory: refuse, duplicates: refuse, prepare: {ids: true}, keep: {archive: 400d}"
     world = make_world(companies={"fjord": f"{{{own}}}"}, outbound={"directory": '"off"'})
     world.front.always("GET /directory", instead(404))
     done = world.filedrop("check", "--json")
     assert done.returncode == 0
     found = findings(done.stdout)
-    says = "companies.fjord has settings of its own: directory: refuse, keep.archive: 400d"
+    says = "companies.fjord has settings of its own: prepare: {ids: true}, directory: refuse, keep.archive: 400d"
     assert ("configuration", "ok", says) in found
     assert not [says for _, _, says in found if says.startswith("companies.acme")]
     (warning,) = [says for _, result, says in found if result == "warning"]
