@@ -11,7 +11,7 @@ import click
 
 from filedrop.cli import FAILED
 from filedrop.cli.opening import open_config, open_journal
-from filedrop.cli.show import complain, say, show_json, tell
+from filedrop.cli.show import change_in_words, complain, say, show_json, tell
 from filedrop.files.patience import within
 from filedrop.journal import Known
 from filedrop.model.message import number as as_number
@@ -211,6 +211,9 @@ def _facts(content: Mapping[str, Any]) -> Iterator[str]:
         yield f"  as {content['document_id']} in {content['process_id'] or 'an unknown process'}"
     if content["path"]:
         yield f"  {LIES[content['there']]} {content['path']}"
+    if posted := content.get("posted"):
+        changes = "; ".join(change_in_words(role, *ids) for role, ids in posted["changed"].items())
+        yield f"  posted as {posted['file']}{': ' if changes else ''}{changes}"
 
 
 def _lines_of_message(content: Mapping[str, Any]) -> Iterator[str]:
@@ -237,7 +240,7 @@ def _details(answer: Mapping[str, Any]) -> str:
 
 def _fact(name: str, fact: object) -> str:
     match name:
-        case "why" | "code":
+        case "why" | "code" | "what":
             return str(fact)
         case "msg_no":
             return f"message {fact}"

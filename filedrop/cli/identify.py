@@ -14,7 +14,7 @@ import click
 
 from filedrop.cli import FAILED
 from filedrop.cli.opening import config_if_any
-from filedrop.cli.show import say, show_json, tell
+from filedrop.cli.show import change_in_words, say, show_json, tell
 from filedrop.errors import DocumentError, Unanswered
 from filedrop.files import open_regular
 from filedrop.files.rights import explain
@@ -159,7 +159,7 @@ def _show(record: dict[str, Any], *, is_read: bool) -> None:
     if is_read:
         say(f"  code list    {edition()}")
     for role, (before, after) in record.get("prepared", {}).items():
-        tell(f"  prepared     the {role}'s EndpointID {before or '(none)'} becomes {after}", indent=BELOW)
+        tell(f"  prepared     {change_in_words(role, before, after)}", indent=BELOW)
     for warning in record["warnings"]:
         tell(f"  warning      {warning}", indent=BELOW)
     if record["error"]:

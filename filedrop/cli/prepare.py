@@ -12,7 +12,7 @@ import click
 from filedrop.cli import FAILED
 from filedrop.cli.identify import A_LINK, STDIN, company_of, edits_for, opened
 from filedrop.cli.opening import open_config, write_new
-from filedrop.cli.show import complain
+from filedrop.cli.show import change_in_words, complain
 from filedrop.errors import DocumentError, FiledropError, Unanswered
 from filedrop.files.rights import explain
 from filedrop.identify import demand, read, wire
@@ -55,7 +55,7 @@ def prepare(config_option: str | None, file: Path, *, company: str | None, outpu
     except OSError as error:
         raise FiledropError(f"{file}: {A_LINK if error.errno == errno.ELOOP else explain(error)}") from error
     for change in changes:
-        complain(f"{change.role}: {change.before or 'nothing'} becomes {change.after}")
+        complain(change_in_words(change.role, change.before, change.after))
     if not changes:
         why = "nothing is to be changed" if whose.prepare.is_on else f"companies.{whose.name}.prepare changes nothing"
         complain(f"{file}: {why}")

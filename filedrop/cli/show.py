@@ -45,3 +45,8 @@ def _folded(line: str, stream: TextIO, indent: str = "  ") -> str:
 def show_json(content: Any) -> None:
     """Print one object in one line."""
     print(json.dumps(content), flush=True)
+
+
+def change_in_words(role: str, before: str, after: str) -> str:
+    """A changed id of a role (`sender`, `receiver`), in English."""
+    return f"the {role}'s EndpointID {before or '(none)'} becomes {after}"

@@ -93,6 +93,9 @@ def test_ids_that_a_rule_sets(steps: Steps) -> None:
     assert not said["warnings"]
     assert steps.events("invoice.xml")[:3] == ["claimed", "prepared", "sending"]
     assert steps.lying() == {f"archive/2020-06/invoice.xml{end}" for end in ("", ".json", ".posted")}
+    told = steps.world.filedrop("history", "invoice.xml").stdout
+    assert f"posted as invoice.xml.posted: the receiver's EndpointID {STATED} becomes {BUYER}" in told
+    assert "prepared: receiver\n" in told
 
 
 def test_nothing_to_change(steps: Steps) -> None:
@@ -261,7 +264,7 @@ def test_commands(steps: Steps, tmp_path: Path) -> None:
     done = world.filedrop("prepare", "--company", "acme", str(file), "-o", str(tmp_path / "posted.xml"))
     assert done.returncode == 0
     assert (tmp_path / "posted.xml").read_bytes() == posted(stated("1"))
-    assert f"receiver: {STATED} becomes {BUYER}" in done.stderr
+    assert f"the receiver's EndpointID {STATED} becomes {BUYER}" in done.stderr
     assert f"EndpointID {STATED} becomes {BUYER}" in world.filedrop("identify", "--company", "acme", str(file)).stdout
     for command in ("prepare", "identify"):
         done = world.filedrop(command, "--company", "acme", str(signed))
