@@ -15,7 +15,7 @@ from filedrop import identify
 from filedrop.errors import DocumentError
 from filedrop.files import NO_FILE, Drafts, discard
 from filedrop.files.rights import explain
-from filedrop.model.document import Need
+from filedrop.model.document import Need, State
 from filedrop.model.fault import Fault
 from filedrop.model.prepared import Prepared
 from filedrop.outbound.identified import is_answer
@@ -111,14 +111,21 @@ def prepare_in_memory(document: Document, opened: OpenedDocument, rules: Outboun
 
 
 def keep_copy(folder: OutboundFolder, document: Document, opened: OpenedDocument, rules: Outbound) -> None:
-    """Have a document's copy posted, if it has been posted before and is as it was then. Raises OSError."""
-    if document.prepared is None or not document.prepared.changed:
+    """Have a document's copy posted, if it has been posted before and is as it was then. Raises OSError.
+
+    Any other copy of a document that certainly isn't at the access point is removed.
+    """
+    prepared = document.prepared
+    if prepared is None:
         return
     copy = _read_if_any(_copy_of(folder, document), rules.max_size)
-    if copy is not None and copy.reading is not None and copy.reading.sha256 == document.prepared.sha256:
-        opened.post_instead(copy, document.prepared.changed)
-    elif copy is not None:
+    if copy is not None and copy.reading is not None:
+        if prepared.changed and copy.reading.sha256 == prepared.sha256:
+            opened.post_instead(copy, prepared.changed)
+            return
         copy.close()
+    if document.state is State.WAITING:
+        discard_copy(folder, document)
 
 
 def discard_unsent(folder: OutboundFolder, document: Document, opened: OpenedDocument | None) -> None:

@@ -164,6 +164,17 @@ def test_copy_that_is_gone_or_another(steps: Steps, content: bytes | None) -> No
     assert steps.sent() == [posted(stated("1"))]
 
 
+@pytest.mark.parametrize("content", [b"", posted(invoice("other"))])
+def test_copy_that_is_another_and_no_longer_wanted(steps: Steps, content: bytes) -> None:
+    """A document that is sent as it is, since its copy was replaced and the setting turned off, keeps no copy."""
+    steps.drop("invoice.xml", stated("1"), instead(503, ""), seconds=6)
+    (steps.world.outbound / "sending" / "invoice.xml.posted").write_bytes(content)
+    steps.again(prepare="{ids: false}")
+    steps.go_on(4 * 3600)
+    assert steps.sent() == [stated("1")]
+    assert steps.lying() == {"archive/2020-06/invoice.xml", "archive/2020-06/invoice.xml.json"}
+
+
 def test_copy_that_is_gone_in_doubt(steps: Steps) -> None:
     """Without the copy, a document in doubt is found nevertheless: the journal knows what was posted."""
     content = stated("x").replace(b"<cbc:ID>x</cbc:ID>", b"")
