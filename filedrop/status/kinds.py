@@ -19,6 +19,10 @@ _DOCUMENTS = plural("{number} document", "{number} documents")
 _PROBLEMS = plural("{number} problem", "{number} problems")
 _WAITS = marked("{administrator}; your files wait, nothing is lost")
 _TRIES = marked("filedrop tries again by itself. {administrator}; your files wait, nothing is lost")
+_COMPARE = marked(
+    "compare each with the earlier one before you book or pay it. If you move it, it is no longer reported"
+)
+_ASK = marked("ask each receiver what became of the document")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +32,9 @@ class KindOf:
     `noun` counts its things in the verdict; None where only the verdict's own sentences mention it. `title` and
     `advice` are for a company's people, who run no commands: the title with a `{number}` of things and perhaps a
     `{time}`, or `short` for a matter without things, "" where the matter's own title is shown. `has_reasons`: why each
-    document is one is for these people, too. `by_the_journal`: only the journal knows of it. `patience`: the seconds
-    that an alert waits.
+    document is one is for these people, too. `lately`: the title, behind a number, and the advice for an administrator,
+    if it is something of the last days or months. `by_the_journal`: only the journal knows of it. `patience`: the
+    seconds that an alert waits.
     """
 
     noun: Plural | None = None
@@ -38,6 +43,7 @@ class KindOf:
     advice: str = _WAITS
     patience: float = A_MOMENT
     has_reasons: bool = False
+    lately: tuple[str, str] = ("", "")
     by_the_journal: bool = False
 
 
@@ -75,15 +81,18 @@ KINDS: dict[Kind, KindOf] = {
         title=plural("{number} rejected by the receiver", "{number} rejected by the receiver"),
         advice=marked("read the receiver's response in inbound/, and send a corrected document"),
         has_reasons=True,
+        lately=(
+            "rejected by the receiver",
+            "read each response in inbound/ or in the document's sidecar, and send a corrected document",
+        ),
         by_the_journal=True,
     ),
     "repeated": KindOf(
         noun=_DOCUMENTS,
         title=plural("{number} received that may be a duplicate", "{number} received that may be duplicates"),
-        advice=marked(
-            "compare each with the earlier one before you book or pay it. If you move it, it is no longer reported"
-        ),
+        advice=_COMPARE,
         has_reasons=True,
+        lately=("received that may be a duplicate", _COMPARE),
         by_the_journal=True,
     ),
     "owed": KindOf(
@@ -91,13 +100,18 @@ KINDS: dict[Kind, KindOf] = {
         title=plural("{number} received to be answered", "{number} received to be answered"),
         advice=marked("answer each sender, for example by an Invoice Response"),
         has_reasons=True,
+        lately=(
+            "received to be answered",
+            "send each sender an Invoice Response, for example by moving (filedrop manual documents)",
+        ),
         by_the_journal=True,
     ),
     "unanswered": KindOf(
         noun=_DOCUMENTS,
         title=plural("{number} not answered by the receiver", "{number} not answered by the receiver"),
-        advice=marked("ask each receiver what became of the document"),
+        advice=_ASK,
         has_reasons=True,
+        lately=("sent that the receiver hasn't answered", _ASK),
         by_the_journal=True,
     ),
     "stray": KindOf(

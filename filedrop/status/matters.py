@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -13,7 +12,7 @@ from filedrop.model.question import commands, question
 from filedrop.model.report import LISTED
 from filedrop.status.kinds import KINDS, Kind
 from filedrop.status.model import Item, Matter, folders_of, message_label
-from filedrop.status.reasons import LATELY, asked_again, stuck, stuck_messages
+from filedrop.status.reasons import asked_again, stuck, stuck_messages
 from filedrop.storage.names import A_PDF, PDF_WITH_INVOICE
 from filedrop.storage.sidecar import DUPLICATE, retry
 from filedrop.text import command
@@ -123,9 +122,11 @@ def find(
     for name, company in status["companies"].items():
         found += _folders(_beside(away, company["folders"]), name, waits_for_start, config)
         found += of_companies[name]
-    for name, (kind, (what, advice)) in product((*status["companies"], ""), LATELY.items()):
-        own = [item for owner, item in lately.get(kind, ()) if owner == name]
-        found += _several(kind, name, len(own), what, advice=advice, items=own[:LISTED])
+    for kind, items in lately.items():
+        what, advice = KINDS[kind].lately
+        for name in (*status["companies"], ""):
+            own = [item for owner, item in items if owner == name]
+            found += _several(kind, name, len(own), what, advice=advice, items=own[:LISTED])
     unassigned = [status["unassigned"]] if status["unassigned"] else []
     found += _folders(_beside(away, unassigned), "", waits_for_start, config)
     for account, rows in for_nobody.items():

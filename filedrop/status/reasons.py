@@ -26,25 +26,8 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal, MessageRow, Newest
     from filedrop.model.document import Document
     from filedrop.status.folders import FolderSnapshot
-    from filedrop.status.kinds import Kind
     from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus
 
-LATELY: dict[Kind, tuple[str, str]] = {
-    "rejected": (
-        "rejected by the receiver",
-        "read each response in inbound/ or in the document's sidecar, and send a corrected document",
-    ),
-    "repeated": (
-        "received that may be a duplicate",
-        "compare each with the earlier one before you book or pay it. If you move it, it is no longer reported",
-    ),
-    "owed": (
-        "received to be answered",
-        "send each sender an Invoice Response, for example by moving (filedrop manual documents)",
-    ),
-    "unanswered": ("sent that the receiver hasn't answered", "ask each receiver what became of the document"),
-}
-"""What the journal knows of the last days or months: what it is, and what to do."""
 _ORDER = {str(count): place for place, count in enumerate(COUNTS)}
 
 
