@@ -111,6 +111,23 @@ def test_persist_returns_what_the_last_attempt_returned() -> None:
     assert stopped.pauses == [90.0]
 
 
+def test_persist_ends_with_a_stop_during_a_pause() -> None:
+    """The error that was met is raised at once, and nothing is tried again."""
+    stopped, attempts = threading.Event(), []
+
+    def attempt() -> None:
+        attempts.append(stopped.is_set())
+        raise ConnectionError
+
+    def asked(_: Exception) -> float:
+        stopped.set()
+        return 3600.0
+
+    with pytest.raises(ConnectionError):
+        REQUEST.persist(attempt, on=ConnectionError, asked=asked, stopped=stopped)
+    assert attempts == [False]
+
+
 @pytest.mark.parametrize("error", [ConnectionError(), ValueError()])
 def test_persist_with_an_error_that_ends_it(error: Exception) -> None:
     """Where the error says so, or is another one, nothing is tried again."""
