@@ -57,7 +57,7 @@ def prepare(config_option: str | None, file: Path, *, company: str | None, outpu
     for change in changes:
         complain(change_in_words(change.role, change.before, change.after))
     if not changes:
-        why = "nothing is to be changed" if whose.prepare.is_on else f"companies.{whose.name}.prepare changes nothing"
+        why = "nothing is to be changed" if whose.prepare.is_on else f"companies.{whose.name}.prepare is off"
         complain(f"{file}: {why}")
     if output is not None:
         write_new(output, BytesIO(content), "-o")
