@@ -21,7 +21,9 @@ NOTE = "closed"  # the end of its name
 def note_closed(path: Path) -> None:
     """Note that the journal at `path` was closed. Where that fails, the next start checks it."""
     with suppress(OSError):
-        _note_of(path).write_text(_state_of(path), "ascii")
+        note = _note_of(path)
+        note.touch(0o600)  # as the journal: nobody else writes it, whatever the umask is
+        note.write_text(_state_of(path), "ascii")
 
 
 def take_closed(path: Path) -> bool:
