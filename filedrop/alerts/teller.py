@@ -142,9 +142,8 @@ class Teller:
             guard.make("the figures for Prometheus", lambda: metrics.write(status, self._survey.snapshots), None)
         guard.make("the heartbeat", lambda: self._heartbeat.turn(report, status), None)
         if self._readers:
-            matters = [
-                matter for matter in status["matters"] if matter["kind"] != "alert"
-            ]  # else each made another one
+            # An alert about an alert would make another one.
+            matters = [matter for matter in status["matters"] if matter["kind"] != "alert"]
             self._tell(matters, unseen(status), now)
         return max(EVERY, REST * took)
 

@@ -243,13 +243,11 @@ class Rehearsal:
 def contradicts(document: Document, reading: Reading, company: Company) -> tuple[str, ...]:
     """The roles whose ids aren't what the document states, though a rule of the network demands that.
 
-    None where the ids are written into the document.
+    None of them, if the ids are written into the document.
     """
-    return (
-        ()
-        if company.prepare.ids
-        else tuple(contradicted({"sender": document.sender, "receiver": document.receiver}, reading))
-    )
+    if company.prepare.ids:
+        return ()
+    return tuple(contradicted({"sender": document.sender, "receiver": document.receiver}, reading))
 
 
 def _rows(table: Path) -> Iterator[tuple[int, list[str]]]:
