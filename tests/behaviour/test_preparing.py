@@ -131,6 +131,17 @@ def test_rejected_and_moved_back(steps: Steps) -> None:
     assert not [name for name in steps.lying() if not name.startswith("archive/")]
 
 
+def test_retry_after_a_change_of_settings(steps: Steps) -> None:
+    """What has failed and is moved back is prepared by the settings of then; what was posted before is gone."""
+    steps.drop("invoice.xml", stated("1"), instead(422, "no"))
+    steps.again(prepare="{ids: false}")
+    for path in (steps.world.outbound / "failed").glob("invoice.xml*"):
+        path.rename(steps.world.outbound / path.name)
+    steps.go_on(4 * 3600)
+    assert steps.sent() == [stated("1")]
+    assert steps.lying() == {"archive/2020-06/invoice.xml", "archive/2020-06/invoice.xml.json"}
+
+
 def test_lost_answer(steps: Steps) -> None:
     """A document whose answer was lost is found by what was posted, also if it has no number."""
     content = stated("x").replace(b"<cbc:ID>x</cbc:ID>", b"")
