@@ -155,10 +155,7 @@ class Serving:
         this host is to serve it again: then it is taken anew.
         """
         daemon, share, mine = self.daemon, self.share, self.share.mine
-        spare = [account for account in daemon.accounts if lease_of(account.name) in share.spare]
-        movable = [account.name for account in spare if account.name not in but and not hung_folder([account], daemon)]
-        if movable:
-            share.offer(lease_of(movable[-1]))
+        self._offer_spare(but)
         for account in daemon.accounts:
             if account.name not in but and (account.is_stopped or not share.serves(account.name)):
                 daemon.give_up(account)
@@ -171,6 +168,14 @@ class Serving:
         for lease in mine - left - {CHORES}:
             share.give_back(lease)
         self._share_chores()
+
+    def _offer_spare(self, but: Container[str]) -> None:
+        """Offer the others one of the accounts that this host is to give up; none of which a folder hangs."""
+        spare = [account for account in self.daemon.accounts if lease_of(account.name) in self.share.spare]
+        for account in reversed(spare):
+            if account.name not in but and not hung_folder([account], self.daemon):
+                self.share.offer(lease_of(account.name))
+                return
 
     def _share_chores(self) -> None:
         """Give up the chores where this host is drained, or another one is to tell."""

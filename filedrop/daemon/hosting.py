@@ -278,19 +278,22 @@ class Hosting(Share):
             return
         able = [host for host in seen.hosts.values() if host == me or self._may_take(host)]
         late = {name for name, since in self._free_since.items() if now - since > 2 * self._takeover}
-        for name in sorted(late.union(to_take(me, able, seen, self._free_since))):
-            if self._hosts.take(name):
-                self._drained -= {name}  # first: who finds it among ours is to serve it
-                self._offered = "" if name == self._offered else self._offered
-                with self._lock:
-                    self.mine |= {name}
-                self._log.info("lease.taken", lease=name)
+        self._take(late.union(to_take(me, able, seen, self._free_since)))
         if self._offered not in self.known or seen.is_taken(self._offered, but=me):
             self._offered = ""
         if self._shares and not self._offered and not self._drained & self.mine:
             takes = {host: json.loads(host.settings).get(_TAKES, ()) for host in able}
             self.spare = to_spare(me, takes, seen, self.known, time.time())
         self._look_for_folders(is_wanted=self._shares and is_short(me, able, seen))
+
+    def _take(self, leases: Iterable[str]) -> None:
+        for name in sorted(leases):
+            if self._hosts.take(name):
+                self._drained -= {name}  # first: who finds it among ours is to serve it
+                self._offered = "" if name == self._offered else self._offered
+                with self._lock:
+                    self.mine |= {name}
+                self._log.info("lease.taken", lease=name)
 
     def _look_for_folders(self, *, is_wanted: bool) -> None:
         """Have the next sign of life say which accounts this host would take from another: it sees their folders."""
