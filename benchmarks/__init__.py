@@ -1,9 +1,10 @@
 """What filedrop costs, beside what the same work costs without it. Figures, never tests.
 
-    python -m benchmarks                      all cases but soak: an hour
+    python -m benchmarks                      all cases but soak and compare: an hour
     python -m benchmarks --list               their names
     python -m benchmarks latency --json FILE  these; FILE gets every figure, and what each round measured
     python -m benchmarks soak --hours 2       half a million documents; never run unless it is named
+    python -m benchmarks compare COMMIT       this build and that of another commit, in turn
 
 A figure is the median of its rounds. Filedrop and its yardstick take turns within a round, so that whatever else the
 machine has to do holds up both; the ratio is the median of the rounds' ratios. `others` says how many cores' worth of

@@ -1,4 +1,4 @@
-"""The one command: `python -m benchmarks [CASE...] [--json FILE]`, `--list`. See the package's docstring."""
+"""The one command: `python -m benchmarks [CASE...] [--json FILE]`, `compare COMMIT`, `--list`. See the package."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def main() -> int:
                 tiny=options.tiny,
                 hours=options.hours,
                 picture=options.picture,
+                commit=options.commit,
             )
             try:
                 for figure in CASES[name](bench):
@@ -71,7 +72,12 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What filedrop costs.")
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="which; if none is named, all but soak")
+    parser.add_argument(
+        "cases",
+        nargs="*",
+        metavar="CASE",
+        help="which, by default all but soak and compare",
+    )
     parser.add_argument("--list", action="store_true", help="show the cases' names")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure, and those of each round")
     parser.add_argument("--folder", type=Path, default=Path(gettempdir()), help="on the disk to be measured")
@@ -80,6 +86,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--hours", type=float, metavar="N", help="how long soak runs; 2 by default")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="where soak draws; docs/soak.svg by default")
     options = parser.parse_args()
+    options.commit = options.cases.pop() if options.cases[:1] == ["compare"] and len(options.cases) > 1 else ""
     unknown = set(options.cases) - CASES.keys()
     if unknown:
         parser.error(f"there is no case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")

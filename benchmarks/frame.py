@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from benchmarks.machine import Load
+from benchmarks.processes import FILEDROP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -125,7 +126,10 @@ class Figure:
 
 
 class Bench:
-    """What a case works with. `tiny`: only to see that it runs, with numbers that mean nothing."""
+    """What a case works with. `tiny`: only to see that it runs, with numbers that mean nothing.
+
+    `filedrop`: the command of the build that new installations use. `commit`: the one to compare with.
+    """
 
     def __init__(
         self,
@@ -135,8 +139,11 @@ class Bench:
         tiny: bool = False,
         hours: float | None = None,
         picture: Path | None = None,
+        commit: str = "",
     ) -> None:
         self.folder = folder
+        self.commit = commit
+        self.filedrop = FILEDROP
         self.hours = hours
         self.picture = picture
         self.rounds = 1 if tiny else rounds

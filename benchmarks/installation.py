@@ -18,7 +18,7 @@ from urllib.request import urlopen
 
 from benchmarks.documents import SIZE, drop, participants
 from benchmarks.machine import cpu_seconds, family
-from benchmarks.processes import FILEDROP, PYTHON, Cost, cost_of, living
+from benchmarks.processes import PYTHON, Cost, cost_of, living
 from tests.support.documents import SELLER
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ class Installation:
     ) -> None:
         self.settle = 0 if bench.tiny else 2  # seconds; the latter is the default
         self.server = server
+        self.filedrop = bench.filedrop
         self.accounts = ["main", *(f"account{nth}" for nth in range(1, accounts))]
         self.use(bench.new_folder())
         self.root = self.folder / "root"
@@ -191,7 +192,7 @@ class Installation:
 
     def command(self, *arguments: str) -> tuple[str, ...]:
         """A command of filedrop's with this configuration."""
-        return (*FILEDROP, "--config", str(self.config), *arguments)
+        return (*self.filedrop, "--config", str(self.config), *arguments)
 
     def run_once(self) -> Cost:
         """`filedrop run --once`, from its start to its exit."""

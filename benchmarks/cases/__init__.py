@@ -1,9 +1,10 @@
 """What is measured. Importing this registers all cases, in the order in which they are run."""
 
 from benchmarks.cases import identifying, showing, server, outward, inward, latency, growth, idle  # isort: skip
-from benchmarks.cases import memory, start, status, database, hosts, soak  # isort: skip
+from benchmarks.cases import memory, start, status, database, hosts, soak, compare  # isort: skip
 
 __all__ = [
+    "compare",
     "database",
     "growth",
     "hosts",
