@@ -7,7 +7,6 @@ wire(file, reading)                        the document as it is sent: UTF-8
 embedded(file, reading.form)               what is embedded in it, in pieces
 
 reading, parsing, encoding, doctype   a document's bytes, and what they say; pdf: what a PDF says without being opened
-plain                                 parsing, faster: of small documents without comments and the like
 embedded                              what is embedded in it
 content, participants, codelist       where ids stand, and which are good; codelists: Peppol's lists
 identity, demand                      who sends what to whom, and where that comes from; what mends what is missing

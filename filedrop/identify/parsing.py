@@ -22,19 +22,19 @@ from filedrop.identify.pdf import is_pdf, named_invoice
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from filedrop.identify.encoding import Form
 
 PIECE = 1 << 16
 _OVERLAP = 8  # bytes: a character that is in two pieces is parsed with the second
-DEEPEST = 256  # elements inside each other; business documents have a dozen
+_DEEPEST = 256  # elements inside each other; business documents have a dozen
 _LONGEST_TAG = 1 << 22  # bytes of one tag or comment, which expat must hold whole
-LONGEST_NAME = 1000
+_LONGEST_NAME = 1000
 _LONGEST_VALUE = 2000  # characters after which a text at a place is cut; ids have at most 500
-MOST_VALUES = 1000
-BLANKS = b" \t\r\n"
-_OPEN, _ATTRIBUTE, _IS, CLOSE = "\x02", "\x03", "\x04", "\x05"  # in the digest; no XML document can contain them
+_MOST_VALUES = 1000
+_BLANKS = b" \t\r\n"
+_OPEN, _ATTRIBUTE, _IS, _CLOSE = "\x02", "\x03", "\x04", "\x05"  # in the digest; no XML document can contain them
 
 
 class Parse:
@@ -85,7 +85,7 @@ class Parse:
         """What is wrong; `left` are the pieces behind the one that is parsed. Raises DocumentError from them."""
         if not self.size:
             return Text.of("not-xml/empty")
-        if not self.root and self._before == 0 and not self._last.lstrip(BLANKS).startswith(b"<"):
+        if not self.root and self._before == 0 and not self._last.lstrip(_BLANKS).startswith(b"<"):
             if not is_pdf(self._last):
                 return Text.of("not-xml/other")
             invoice = named_invoice(chain([self._last], left))
@@ -101,7 +101,7 @@ class Parse:
         self.size += len(piece)
         self._before = self.size - len(self._last)
         self._parser.Parse(piece)
-        self.digest.update("".join(self._parts).encode().translate(None, BLANKS))
+        self.digest.update("".join(self._parts).encode().translate(None, _BLANKS))
         self._parts.clear()
         if self.size - self._parser.CurrentByteIndex > _LONGEST_TAG:
             raise self._unreadable("unreadable/long-tag", _LONGEST_TAG)
@@ -114,7 +114,7 @@ class Parse:
             self._parser.StartElementHandler = self._start_in_envelope
         elif not is_header(name):
             self.business_root = name
-        self._say(opening(name, attributes))
+        self._say(_opening(name, attributes))
 
     def _start_in_envelope(self, name: str, attributes: list[str]) -> None:
         if self._above or is_header(name):
@@ -125,11 +125,11 @@ class Parse:
             self._parts.clear()
             self.digest = hashlib.sha256()
         self._enter(name)
-        self._say(opening(name, attributes))
+        self._say(_opening(name, attributes))
 
     def _enter(self, root: str) -> None:
-        if len(root) > LONGEST_NAME:
-            raise self._unreadable("unreadable/long-name", LONGEST_NAME)
+        if len(root) > _LONGEST_NAME:
+            raise self._unreadable("unreadable/long-name", _LONGEST_NAME)
         self._above.append(self._here)
         self._here = places(root)
         self._parser.StartElementHandler = self._start
@@ -137,18 +137,18 @@ class Parse:
     def _start(self, name: str, attributes: list[str]) -> None:
         above, here = self._above, self._here
         above.append(here)
-        if len(above) > DEEPEST:
-            raise self._unreadable("unreadable/deep", DEEPEST)
+        if len(above) > _DEEPEST:
+            raise self._unreadable("unreadable/deep", _DEEPEST)
         if here is not None:
             self._here = here = self._step(here, name, attributes)
             if here is not None and here.path:
                 self._begin_value(here.path, attributes)
-        self._parts.append(opening(name, attributes) if attributes else f"{_OPEN}{name}{_ATTRIBUTE}")
+        self._parts.append(_opening(name, attributes) if attributes else f"{_OPEN}{name}{_ATTRIBUTE}")
 
     def _step(self, here: Place, name: str, attributes: list[str]) -> Place | None:
         place = here.get(name)
         if place is not None and place.named:
-            place = place.get(attribute(attributes, "name") or "")
+            place = place.get(_attribute(attributes, "name") or "")
         if place:
             self._inside += 1
         return place
@@ -157,7 +157,7 @@ class Parse:
         above = self._above
         if not above:
             return
-        self._parts.append(CLOSE)
+        self._parts.append(_CLOSE)
         here = self._here
         if here is not None and here.path:
             self._end_value(here.path)
@@ -166,18 +166,20 @@ class Parse:
             self._parser.StartElementHandler = self._start_in_envelope
 
     def _begin_value(self, path: str, attributes: list[str]) -> None:
-        self._scheme = attribute(attributes, "Authority" if HEADER in path else "schemeID")
+        self._scheme = _attribute(attributes, "Authority" if HEADER in path else "schemeID")
         self._text = ""
         self._parser.CharacterDataHandler = self._listen
 
     def _listen(self, text: str) -> None:
         self._say(text)
-        self._text = shortened(self._text + text)
+        value = (self._text + text).lstrip()
+        cut = "…" if len(value.rstrip()) > _LONGEST_VALUE else ""  # so that it can't pass for a shorter id
+        self._text = value[:_LONGEST_VALUE] + cut
 
     def _end_value(self, path: str) -> None:
         self._parser.CharacterDataHandler = self._say
         text = self._text.strip()
-        if text and len(self.values) < MOST_VALUES:
+        if text and len(self.values) < _MOST_VALUES:
             self.values.append(Value(path, text, self._scheme, self._inside))
 
     def _skip(self, entity: str, is_parameter: bool) -> None:  # noqa: FBT001 - expat calls it so
@@ -198,23 +200,12 @@ def is_web_page(root: str) -> bool:
     return root.rpartition(SEPARATOR)[2].lower() == "html"
 
 
-def shortened(text: str) -> str:
-    """A text at a place without the blanks before it, cut so that it can't pass for a shorter id."""
-    text = text.lstrip()
-    return text[:_LONGEST_VALUE] + ("…" if len(text.rstrip()) > _LONGEST_VALUE else "")
-
-
-def attribute(attributes: Sequence[str], name: str) -> str | None:
-    """An attribute's value, without the blanks around it; None where the element doesn't have it.
-
-    `attributes` are names and values in turn.
-    """
+def _attribute(attributes: list[str], name: str) -> str | None:
     pairs = zip(attributes[::2], attributes[1::2], strict=True)
     return next((value.strip() for key, value in pairs if key == name), None)
 
 
-def opening(name: str, attributes: Sequence[str]) -> str:
-    """What the digest has of the beginning of an element."""
+def _opening(name: str, attributes: list[str]) -> str:
     if len(attributes) == 2:  # noqa: PLR2004 - one attribute, as most elements have that have any
         return f"{_OPEN}{name}{_ATTRIBUTE}{attributes[0]}{_IS}{attributes[1]}{_ATTRIBUTE}"
     pairs = sorted(zip(attributes[::2], attributes[1::2], strict=True))

@@ -17,7 +17,6 @@ from filedrop.identify.content import ENVELOPE, SEPARATOR, content
 from filedrop.identify.doctype import without_subset
 from filedrop.identify.encoding import EncodingCheck, form_of, transcode
 from filedrop.identify.parsing import PIECE, Parse, is_web_page
-from filedrop.identify.plain import NotPlain, Plain
 from filedrop.identify.xpath_tree import Outline, Unfit
 from filedrop.model.document import without_scheme
 from filedrop.text import size
@@ -114,22 +113,15 @@ def read(
     point), `doctype` (unless kept), `too-large`, `unreadable` (nested too deeply, a tag too long, or a web page was
     dropped). OSError passes through.
     """
-    head, second = file.read(PIECE), file.read(PIECE)
+    head = file.read(PIECE)
     form = form_of(head)
-    raw = _Raw(chain([head, second], iter(partial(file.read, PIECE), b"")), max_size)
+    raw = _Raw(chain([head], iter(partial(file.read, PIECE), b"")), max_size)
     check = EncodingCheck(form)
-    pieces: Iterable[bytes] = transcode(check.watch(raw), form)
+    pieces = transcode(check.watch(raw), form)
+    if doctype == "keep":
+        pieces = without_subset(pieces)
     outline = Outline() if xpaths else None
-    parse: Plain | Parse
-    try:
-        if outline or second:
-            raise NotPlain
-        pieces = [b"".join(pieces)]
-        parse = Plain(pieces[0])
-    except NotPlain:
-        if doctype == "keep":
-            pieces = without_subset(pieces)
-        parse = Parse(outline.watch(pieces) if outline else pieces, form, refuse_doctype=doctype == "refuse")
+    parse = Parse(outline.watch(pieces) if outline else pieces, form, refuse_doctype=doctype == "refuse")
     namespace, _, name = (parse.business_root or parse.root).rpartition(SEPARATOR)
     if is_web_page(parse.business_root or parse.root):
         if doctype == "keep":
