@@ -113,19 +113,18 @@ def prepare_in_memory(document: Document, opened: OpenedDocument, rules: Outboun
 def keep_copy(folder: OutboundFolder, document: Document, opened: OpenedDocument, rules: Outbound) -> None:
     """Have a document's copy posted, if it has been posted before and is as it was then. Raises OSError.
 
-    Any other copy of a document that certainly isn't at the access point is removed.
+    Any other copy of a document that certainly isn't at the access point is removed. What the disk refuses, stays.
     """
     prepared = document.prepared
-    if prepared is None:
-        return
-    copy = _read_if_any(_copy_of(folder, document), rules.max_size)
-    if copy is not None and copy.reading is not None:
-        if prepared.changed and copy.reading.sha256 == prepared.sha256:
+    copy = _read_if_any(_copy_of(folder, document), rules.max_size) if prepared and prepared.changed else None
+    if prepared and copy is not None and copy.reading is not None:
+        if copy.reading.sha256 == prepared.sha256:
             opened.post_instead(copy, prepared.changed)
             return
         copy.close()
     if document.state is State.WAITING:
-        discard_copy(folder, document)
+        with suppress(OSError):
+            discard_copy(folder, document)
 
 
 def discard_unsent(folder: OutboundFolder, document: Document, opened: OpenedDocument | None) -> None:

@@ -338,6 +338,22 @@ def test_setting_that_is_turned_on_later(steps: Steps) -> None:
     assert sorted(steps.sent()) == sorted([stated("1"), posted(stated("2"))])
 
 
+def test_setting_that_is_turned_off_before_the_request(steps: Steps) -> None:
+    """A document that was prepared, and whose turn didn't come before the setting was off, is sent without a copy."""
+    steps.world.put(steps.world.outbound / "invoice.xml", stated("1"))
+    steps.life.touch()
+    for _ in range(10):
+        steps.life.turn()
+        steps.life.do_all(but="judge")
+        steps.clock.pass_on(1)
+    steps.life.do_each("judge")
+    assert "sending/invoice.xml.posted" in steps.lying()
+    steps.again(prepare="{ids: false}")
+    steps.go_on(4 * 3600)
+    assert steps.sent() == [stated("1")]
+    assert steps.lying() == {"archive/2020-06/invoice.xml", "archive/2020-06/invoice.xml.json"}
+
+
 def test_hold_after_the_preparation(steps: Steps) -> None:
     """A document that is held after it was prepared, and then let go, is sent once, with its copy."""
     steps.world.drop("invoice.xml", stated("1"))
