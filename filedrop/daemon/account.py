@@ -100,7 +100,7 @@ class Account:
             login_changed=self.access_point.login_changed,
             log=log,
         )
-        pool = partial(clockwork.pool, rules.workers, attempt=partial(attempt, log), on_idle=common.recorder.hurry)
+        pool = partial(clockwork.pool, rules.workers, attempt=partial(attempt, log), on_lull=common.recorder.note_lull)
         self.senders, self.fetchers = pool(name=f"send-{account.name}"), pool(name=f"fetch-{account.name}")
         one_of_several = account.name if len(settings.accounts) > 1 else ""
         self.context = Context(

@@ -1,6 +1,6 @@
 """The thread that writes answers into the journal: all that have piled up, in one commit.
 
-Where the access point answers quickly, senders and folders take turns: a batch is recorded and filed when its last
+While the access point answers quickly, senders and folders take turns: a batch is recorded and filed when its last
 answer is there. If both worked at the same time, they would pass Python to each other some 40 times a document.
 
 What can't be written is kept and tried again. Meanwhile nothing is handed over, since the journal is in trouble.
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     Result = Unrecorded | MarkedRead
 
 AT_ONCE = 256  # answers in one commit: bounds how long others wait for it
-QUICK = 4  # answers in PAUSE seconds: while they come as quickly, they are written once the last one is there
-PAUSE = 0.01
-LONGEST = 0.05  # seconds that an answer waits for others at most
+LONGEST = 0.1  # seconds that an answer waits for others at most
 
 
 class Recorder:
@@ -41,7 +39,7 @@ class Recorder:
         self._unwritten: list[Result] = []
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
         self._closing = threading.Event()
-        self._are_complete = threading.Event()
+        self._is_lull = threading.Event()
 
     def start(self) -> None:
         """Start the thread."""
@@ -55,9 +53,9 @@ class Recorder:
         """Queue an answer, to be recorded and then returned. Thread-safe."""
         self._queue.put(result)
 
-    def hurry(self) -> None:
-        """Wait for no further answers: no request is under way. Thread-safe."""
-        self._are_complete.set()
+    def note_lull(self) -> None:
+        """Note that no answer is to be expected soon: those that have come are written now. Thread-safe."""
+        self._is_lull.set()
 
     def step(self) -> None:
         """Write what has piled up. Raises JournalError; what can't be written is kept."""
@@ -104,13 +102,6 @@ class Recorder:
         for mark in marks:
             mark.returned()
 
-    def _gather(self) -> None:
-        """Wait for the other answers of a batch, while they come quickly."""
-        wanted, until = QUICK, time.monotonic() + LONGEST
-        while not self._are_complete.wait(PAUSE) and self._queue.qsize() >= wanted and time.monotonic() < until:
-            wanted = self._queue.qsize() + QUICK
-        self._are_complete.clear()
-
     def _work(self) -> None:
         failures = 0
         while self._unwritten or not (self._closing.is_set() and self._queue.empty()):
@@ -118,7 +109,8 @@ class Recorder:
                 result = self._queue.get()
                 if result is not None:
                     self._unwritten.append(result)
-                    self._gather()
+                    self._is_lull.wait(LONGEST)
+                    self._is_lull.clear()
             if self._attempt("recorder", self.step):
                 failures = 0
             elif self._closing.is_set():

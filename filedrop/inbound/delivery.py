@@ -23,10 +23,11 @@ from filedrop.inbound.placing import Placed, place, resume
 from filedrop.inbound.temporary import see_there
 from filedrop.journal import changed, is_same
 from filedrop.model.report import FolderReport
+from filedrop.process.pool import Pace
 from filedrop.text import size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import structlog
 
@@ -34,11 +35,45 @@ if TYPE_CHECKING:
     from filedrop.inbound.arrival import Arrival, Letter
     from filedrop.inbound.context import InboundContext
     from filedrop.journal import Journal, MessageRow
-    from filedrop.model.message import Message
     from filedrop.process.folder_worker import FolderWorkers
     from filedrop.storage.folders import InboundFolder
 
-BATCH = 16  # messages in one step: other folders are served in between
+BATCH = 32  # messages in one step; fetched ones and new ones are counted apart
+TURN = 0.05  # seconds between steps at most while messages are fetched quickly
+
+
+class Fetches:
+    """The messages of one folder that fetchers have, `under_way`, and those that are back, `whole`. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.under_way: set[Arrival] = set()
+        self.whole: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
+        self.pace = Pace()
+
+    @property
+    def room(self) -> int:
+        """How many more messages may be fetched now: while that is quick, one batch after the other."""
+        return BATCH - (len(self.under_way) if self.pace.is_quick else 0)
+
+    def has_work(self, mailbox: queue.SimpleQueue[Letter]) -> bool:
+        """Whether there is a message that was fetched, or a letter and room for it."""
+        return not self.whole.empty() or not (mailbox.empty() or self.room <= 0)
+
+    def take_whole(self) -> list[Arrival]:
+        """The next messages that were fetched, up to a batch."""
+        return [self.whole.get() for _ in range(min(BATCH, self.whole.qsize()))]
+
+    def are_soon_through(self) -> bool:
+        """Whether the next step is to wait for the rest of a batch."""
+        return bool(self.under_way) and self.pace.is_quick
+
+    def take_back(self, arrival: Arrival) -> bool:
+        """Take back a message that was fetched or not. Returns whether the folder's worker is to look at that."""
+        is_first = self.whole.empty()
+        if arrival.fetched is not None:
+            self.whole.put(arrival)
+        self.under_way.discard(arrival)
+        return is_first or not self.are_soon_through()
 
 
 class InboundDelivery:
@@ -63,6 +98,8 @@ class InboundDelivery:
         self._log = log.bind(company=folder.company, folder=str(folder.path))
         self._workers = workers
         self._mailbox: queue.SimpleQueue[Letter] = queue.SimpleQueue()
+        self._fetches = Fetches()
+        self._next = -math.inf  # when the next step is due while messages are fetched quickly
         self._is_taken_up = False
         self._is_silent = False  # it has not answered a fetcher since the last step: nobody else waits for it
         self._leftovers: set[str] = set()
@@ -80,8 +117,10 @@ class InboundDelivery:
         self._workers.wake()
 
     def due(self) -> float:
-        """When a step is due: at the start, and when there is a letter."""
-        return math.inf if self._is_taken_up and self._mailbox.empty() else -math.inf
+        """When a step is due: at the start, and when there is a letter, unless fetchers are soon through."""
+        if self._is_taken_up and not self._fetches.has_work(self._mailbox):
+            return math.inf
+        return self._next if self._fetches.are_soon_through() else -math.inf
 
     def step(self) -> None:
         """Take a batch of queued messages further. Raises JournalError."""
@@ -93,11 +132,12 @@ class InboundDelivery:
                 if self._is_available(arrivals):
                     for account in {id(arrival.context): arrival.context for arrival in arrivals}.values():
                         self._deliver(account, [arrival for arrival in arrivals if arrival.context is account], pending)
-                    if self._unnamed and self._mailbox.empty() and not self._journal.trouble:
+                    if self._unnamed and self.is_idle() and not self._journal.trouble:
                         self._give_up_unnamed()
         finally:
             for arrival in pending.copy():
                 self._end(arrival, None, pending)
+            self._next = self._workers.steady() + TURN
 
     def close(self) -> None:
         """Take the last step: what no row names is removed."""
@@ -110,12 +150,13 @@ class InboundDelivery:
 
     def is_idle(self) -> bool:
         """Whether the first step was taken and there is no letter."""
-        return self._is_taken_up and self._mailbox.empty()
+        return self._is_taken_up and self._mailbox.empty() and self._fetches.whole.empty()
 
     def _read_mail(self) -> list[Arrival]:
         """Read the letters, up to a batch of messages. Returns these."""
-        arrivals: list[Arrival] = []
-        while len(arrivals) < BATCH and not self._mailbox.empty():
+        arrivals = self._fetches.take_whole()
+        most = len(arrivals) + self._fetches.room
+        while len(arrivals) < most and not self._mailbox.empty():
             match self._mailbox.get():
                 case Refused(error):
                     self._note_refusal(error)
@@ -137,20 +178,23 @@ class InboundDelivery:
         """Take an account's messages further. What goes on elsewhere, or can't go on now, leaves `pending`."""
         whole: list[tuple[Arrival, Fetched]] = []
         begun: list[Arrival] = []
+        new: list[Arrival] = []
         for arrival in arrivals:
             row = arrival.unread.row
             if arrival.fetched is None and (row is None or row.state == "stuck"):
-                arrival.note_fetched(self._fetched_before(context, arrival.unread.message, row))
+                arrival.note_fetched(_fetched_before(self.folder, self._unnamed, self._leftovers, arrival))
             if arrival.fetched is not None:
                 whole.append((arrival, arrival.fetched))
             elif row is None or row.state == "stuck":
-                self._fetch(arrival, pending)
+                new.append(arrival)
             elif row.state == "read":
                 self._mark_read(arrival, row, pending)
             elif self._resume(arrival, row, pending):
                 begun.append(arrival)
         self._place(context, begun, pending, resumed=True)
         self._place(context, self._name(context, whole, pending), pending, resumed=False)
+        for arrival in new:  # last: fetchers and this thread take turns
+            self._fetch(arrival, pending)
 
     def _resume(self, arrival: Arrival, row: MessageRow, pending: set[Arrival]) -> bool:
         """Continue where an earlier fetch has ended. Returns whether the message is whole, and is to be placed."""
@@ -169,18 +213,6 @@ class InboundDelivery:
             arrival.note_named(progress)
             self._fetch(arrival, pending)
         return arrival.fetched is not None
-
-    def _fetched_before(self, context: InboundContext, message: Message, row: MessageRow | None) -> Fetched | None:
-        """What lies there of this message from a step that could not name it in the journal; None: fetch it."""
-        key = context.access_point.identity, message.msg_no
-        unnamed = self._unnamed.get(key)
-        if unnamed is None:
-            return None
-        # Another message has this number where the server was set up anew since.
-        if is_same(message, unnamed.row) and not files.is_missing(self.folder.at() / unnamed.row.temporary):
-            return unnamed._replace(row=replace(unnamed.row, revision=row.revision if row else 0))
-        self._leftovers.update(self._unnamed.pop(key).temporaries())
-        return None
 
     def _give_up_unnamed(self) -> None:
         """Remove what was fetched and couldn't be named, and whose messages aren't listed any more."""
@@ -245,7 +277,8 @@ class InboundDelivery:
 
     def _fetch(self, arrival: Arrival, pending: set[Arrival]) -> None:
         pending.discard(arrival)
-        arrival.context.submit(partial(self._fetched, arrival), partial(arrival.ended, arrival.unread))
+        self._fetches.under_way.add(arrival)
+        arrival.context.submit(partial(self._fetched, arrival), partial(self._return, arrival))
 
     def _mark_read(self, arrival: Arrival, row: MessageRow, pending: set[Arrival]) -> None:
         pending.discard(arrival)
@@ -254,7 +287,7 @@ class InboundDelivery:
 
     def _fetched(self, arrival: Arrival) -> None:
         """Fetch a message. Called in a fetcher's thread."""
-        fetched, error, unread = None, None, arrival.unread
+        fetched, error, unread, begun = None, None, arrival.unread, self._workers.steady()
         try:
             if not self._is_silent and arrival.context.breaker.allows():
                 arrival.ask(arrival.context.now())
@@ -263,21 +296,23 @@ class InboundDelivery:
             error = failure
             self._is_silent |= isinstance(failure, TimeoutError)
         finally:
-            if fetched is None:
-                arrival.ended(arrival.unread, error)
-            else:
-                arrival.note_fetched(fetched)
-                self.put(arrival)
+            self._fetches.pace.note(self._workers.steady() - begun)
+            arrival.note_fetched(fetched)
+            self._return(arrival, error)
+
+    def _return(self, arrival: Arrival, error: Exception | None = None) -> None:
+        """Take back a message from a fetcher, or one that no fetcher has begun with. Thread-safe."""
+        if arrival.fetched is None:
+            arrival.ended(arrival.unread, error)
+        if self._fetches.take_back(arrival):
+            self._workers.wake()
 
     def _is_available(self, arrivals: Iterable[Arrival]) -> bool:
         folder, named = self.folder, lambda: self._journal.messages.drafts(str(self.folder.path))
         try:
             folder.take_up(self._journal)
             folder.trial.look(self._log)
-            contexts = (arrival.context for arrival in arrivals)
-            owners = {context.access_point.identity: context.other_identities for context in contexts}
-            for account, others in (owners | dict([folder.owner] if folder.owner else ())).items():
-                folder.clear_drafts_once(account, others, named)
+            _clear_drafts(folder, arrivals, named)
             self._clear_leftovers()
             _see_space(folder, self._min_free)
         except (FolderUnavailable, OSError) as error:
@@ -301,6 +336,30 @@ class InboundDelivery:
             with suppress(OSError):
                 (self.folder.at() / name).unlink(missing_ok=True)
                 self._leftovers.discard(name)
+
+
+def _fetched_before(
+    folder: InboundFolder, unnamed: dict[tuple[str, int], Fetched], leftovers: set[str], arrival: Arrival
+) -> Fetched | None:
+    """What lies there of a message from a step that could not name it in the journal; None: fetch it."""
+    message, row = arrival.unread.message, arrival.unread.row
+    key = arrival.context.access_point.identity, message.msg_no
+    fetched = unnamed.get(key)
+    if fetched is None:
+        return None
+    # Another message has this number where the server was set up anew since.
+    if is_same(message, fetched.row) and not files.is_missing(folder.at() / fetched.row.temporary):
+        return fetched._replace(row=replace(fetched.row, revision=row.revision if row else 0))
+    leftovers.update(unnamed.pop(key).temporaries())
+    return None
+
+
+def _clear_drafts(folder: InboundFolder, arrivals: Iterable[Arrival], named: Callable[[], frozenset[str]]) -> None:
+    """Remove, once for each account, what a process that was killed has left. Raises OSError."""
+    contexts = (arrival.context for arrival in arrivals)
+    owners = {context.access_point.identity: context.other_identities for context in contexts}
+    for account, others in (owners | dict([folder.owner] if folder.owner else ())).items():
+        folder.clear_drafts_once(account, others, named)
 
 
 def _see_space(folder: InboundFolder, least: int) -> None:

@@ -61,7 +61,7 @@ class FolderWorkers:
 
     def __init__(self, *, attempt: Callable[[str, Callable[[], None]], object], steady: Callable[[], float]) -> None:
         self._attempt = attempt
-        self._steady = steady
+        self.steady = steady
         self._turns: deque[Served] = deque()
         self._unasked = 0  # the first so many of the turns: since `wake`, they weren't asked when they are due
         self._later: list[tuple[float, int, Served]] = []  # a heap of the others, by when they are due (steady)
@@ -167,7 +167,7 @@ class FolderWorkers:
                     self._change.notify_all()
                 elif not self._is_woken:
                     due = self.due(served)
-                    if due <= self._steady():  # the others have their turn first
+                    if due <= self.steady():  # the others have their turn first
                         self._wake()
                     else:
                         self._keep(served, due)
@@ -192,7 +192,7 @@ class FolderWorkers:
 
     def _next(self) -> Served | float:
         """The folder whose turn has come, which is busy from now on; or the seconds until a step is due."""
-        now = self._steady()
+        now = self.steady()
         if self._is_woken or now >= self._all_asked + ASKED_EVERY:
             self._is_woken, self._all_asked = False, now
             self._unasked = len(self._turns)

@@ -17,11 +17,39 @@ if TYPE_CHECKING:
 
     Task = Callable[[], None]
 
+QUICK = 0.002  # seconds that a task takes at most while taking turns is faster; some may take longer,
+IN_A_ROW = 3  # but not so many
+HELD_UP = 0.01  # seconds after which the only thread at work is held up by its task
+
+
+class Pace:
+    """How quick the latest tasks were. Thread-safe.
+
+    `is_quick`: threads that work one after the other are faster than several at the same time, which would spend most
+    of it on passing Python to each other.
+    """
+
+    def __init__(self) -> None:
+        self._long = IN_A_ROW  # tasks since the last quick one
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the latest tasks were quick."""
+        return self._long < IN_A_ROW
+
+    def note(self, seconds: float) -> None:
+        """Note how long a task took, or that one takes so long already."""
+        if seconds <= QUICK:
+            self._long = 0
+        else:
+            self._long += 1 if seconds < HELD_UP else IN_A_ROW
+
 
 class Pool:
     """Up to `workers` threads, started when needed. `attempt` runs a task and survives its errors.
 
-    `on_idle` is called when all tasks have ended.
+    While tasks are quick, one thread does them all, and the others begin as soon as it is held up. `on_lull` is called
+    when all tasks have ended, and after each that isn't quick: the next one may take as long.
 
     Companies take turns: the next task is one of the company with the fewest running, and of these, of the one that has
     waited longest for its turn. At most `each` tasks of a company run at the same time.
@@ -34,19 +62,22 @@ class Pool:
         name: str,
         attempt: Callable[[str, Task], object],
         each: int | None = None,
-        on_idle: Task = lambda: None,
+        on_lull: Task = lambda: None,
     ) -> None:
         self._workers = workers
         self._each = workers if each is None else each
         self._name = name
         self._attempt = attempt
-        self._on_idle = on_idle
+        self._on_lull = on_lull
         self._tasks: dict[str, deque[tuple[Task, Task]]] = {}  # by company; none is empty
         self._running: Counter[str] = Counter()
         self._turn = itertools.count(1)
         self._turns: dict[str, int] = {}  # by company: its last one
         self._threads: list[threading.Thread] = []
         self._idle = 0
+        self._begun = 0.0  # when the latest task began (time.monotonic)
+        self._pace = Pace()
+        self._is_watched = False  # the only thread at work, by one that waits
         self._is_closed = False
         self._change = threading.Condition()
 
@@ -54,8 +85,9 @@ class Pool:
         """Queue a company's task. If the pool closes before it begins, `cancelled` is called instead. Thread-safe."""
         with self._change:
             if not self._is_closed:
+                if not (self._tasks and self._pace.is_quick):  # else a thread is awake
+                    self._change.notify()
                 self._tasks.setdefault(company, deque()).append((task, cancelled))
-                self._change.notify()
                 self._start_if_needed()
                 return
         cancelled()
@@ -96,7 +128,7 @@ class Pool:
                 self._threads.append(thread)
 
     def _work(self) -> None:
-        company = None
+        company, begun = None, 0.0
         while True:
             with self._change:
                 if company is not None:
@@ -104,16 +136,32 @@ class Pool:
                 while (company := self._next_company()) is None:
                     if self._is_closed:
                         return
-                    self._idle += 1
-                    if self.is_idle():
-                        self._on_idle()
-                    self._change.wait()
-                    self._idle -= 1
-                task = self._begin(company)
+                    self._rest()
+                task, begun = self._begin(company), self._begun
             self._attempt(self._name, task)
+            self._pace.note(time.monotonic() - begun)
+            if not self._pace.is_quick:
+                self._on_lull()
+
+    def _rest(self) -> None:
+        """Wait for a task; or watch, as one of those that wait, whether the only thread at work is held up."""
+        watches = self._pace.is_quick and bool(self._tasks) and not self._is_watched
+        self._is_watched |= watches
+        self._idle += 1
+        if self.is_idle():
+            self._on_lull()
+        self._change.wait(HELD_UP if watches else None)
+        self._idle -= 1
+        if watches:
+            self._is_watched = False
 
     def _next_company(self) -> str | None:
         """Whose turn it is; None where nobody has a task that may run now."""
+        if self._pace.is_quick and self._running.total():
+            passed = time.monotonic() - self._begun
+            if passed < HELD_UP:
+                return None
+            self._pace.note(passed)
         may_run = [company for company in self._tasks if self._running[company] < self._each]
         return min(may_run, key=lambda company: (self._running[company], self._turns.get(company, 0)), default=None)
 
@@ -124,4 +172,7 @@ class Pool:
             del self._tasks[company]
         self._running[company] += 1
         self._turns[company] = next(self._turn)
+        self._begun = time.monotonic()
+        if self._tasks and not self._is_watched:
+            self._change.notify()
         return task

@@ -51,11 +51,11 @@ def answers(tmp_path: Path) -> Iterator[Answers]:
 
 def test_a_batch(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers of a batch are recorded together, as soon as no request is under way, before any is returned."""
-    monkeypatch.setattr(recorder, "PAUSE", 60.0)
+    monkeypatch.setattr(recorder, "LONGEST", 60.0)
     answers.recorder.start()
     for nth in range(3):
         answers.put(nth)
-    answers.recorder.hurry()
+    answers.recorder.note_lull()
     assert all(answers.are_back.acquire(timeout=30) for _ in range(3))
     assert answers.recorded == [{State.SENT}] * 3
     answers.recorder.close(0)

@@ -160,6 +160,28 @@ def test_in_batches(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
     landing.world.invariants()
 
 
+def test_turns(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While messages are fetched quickly, a step is due when a batch was fetched, and hands out the next one."""
+    monkeypatch.setattr("filedrop.inbound.delivery.BATCH", 2)
+    monkeypatch.setattr("filedrop.process.pool.QUICK", 60.0)
+    landing.fetched("1")
+    landing.step()
+    landing.receive("2", "3", "4")
+    landing.bring(2, 3, 4)
+    landing.step()
+    assert landing.life.jobs.count("fetched") == 2
+    assert landing.delivery.due() == math.inf
+    assert not landing.delivery.is_idle()
+    landing.life.do(landing.life.jobs.index("fetched"))
+    assert 0 < landing.delivery.due() < math.inf
+    landing.fetch()
+    assert landing.delivery.due() == -math.inf
+    landing.step()
+    assert landing.life.jobs.count("fetched") == 1
+    landing.all()
+    landing.world.invariants()
+
+
 @pytest.mark.parametrize("state", ["named", "placing"])
 def test_one_that_a_filedrop_without_patterns_began(landing: Landing, state: str) -> None:
     """A sidecar is found again though the row doesn't say what the document was to be called, as before schema 5."""

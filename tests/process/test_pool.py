@@ -6,11 +6,14 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filedrop.process.pool import Pool
+from filedrop.process import pool as pool_module
+from filedrop.process.pool import HELD_UP, QUICK, Pace, Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+
+    import pytest
 
 
 def test_the_system_has_no_thread(without_threads: Callable[[str], AbstractContextManager[None]]) -> None:
@@ -55,24 +58,76 @@ def test_no_company_keeps_all_threads_busy() -> None:
     assert pool.has_ended()
 
 
-def test_on_idle() -> None:
-    """When the last of several tasks has ended, and not before, the pool says so."""
-    done, counted = list[int](), list[int]()
-    may_go_on, is_idle = threading.Event(), threading.Event()
+def test_on_lull() -> None:
+    """When the last of several tasks has ended, the pool says so: nothing more is to be waited for."""
+    done, are_done = list[int](), threading.Event()
+
+    def on_lull() -> None:
+        if len(done) == 7:
+            are_done.set()
+
+    pool = Pool(3, name="fetch", attempt=lambda _, task: task(), on_lull=on_lull)
+    for number in range(7):
+        pool.submit(partial(done.append, number), lambda: None)
+    assert are_done.wait(60)
+    pool.close(60)
+
+
+def test_lull_while_others_are_under_way() -> None:
+    """Nor is anything waited for after a task that took long, while another goes on."""
+    hangs, is_lull = threading.Event(), threading.Event()
+    pool = Pool(2, name="fetch", attempt=lambda _, task: task(), on_lull=is_lull.set)
+    pool.submit(hangs.wait, lambda: None)
+    pool.submit(partial(threading.Event().wait, 2 * QUICK), lambda: None)
+    assert is_lull.wait(60)
+    assert not pool.is_idle()
+    hangs.set()
+    pool.close(60)
+
+
+def test_quick_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quick tasks are done one after the other, however many threads there are."""
+    monkeypatch.setattr(pool_module, "QUICK", 60.0)
+    monkeypatch.setattr(pool_module, "HELD_UP", 120.0)
+    inside, most, ended = list[int](), list[int](), threading.Semaphore(0)
+    pool = Pool(4, name="fetch", attempt=lambda _, task: task())
 
     def task(number: int) -> None:
-        may_go_on.wait()
-        done.append(number)
+        inside.append(number)
+        most.append(len(inside))
+        inside.remove(number)
+        ended.release()
 
-    def on_idle() -> None:
-        counted.append(len(done))
-        is_idle.set()
-
-    pool = Pool(3, name="fetch", attempt=lambda _, task: task(), on_idle=on_idle)
-    for number in range(7):
+    pool.submit(partial(task, 0), lambda: None)
+    assert ended.acquire(timeout=60)
+    for number in range(1, 200):
         pool.submit(partial(task, number), lambda: None)
-    assert not is_idle.is_set()
-    may_go_on.set()
-    assert is_idle.wait(60)
-    assert counted == [7]
+    assert all(ended.acquire(timeout=60) for _ in range(1, 200))
+    assert set(most) == {1}
     pool.close(60)
+
+
+def test_a_task_that_takes_long_among_quick_ones() -> None:
+    """If one of many quick tasks takes long, other threads do those that wait behind it."""
+    hangs, others = threading.Event(), threading.Semaphore(0)
+    pool = Pool(2, name="fetch", attempt=lambda _, task: task())
+    for _ in range(10):
+        pool.submit(others.release, lambda: None)
+    assert all(others.acquire(timeout=60) for _ in range(10))
+    pool.submit(hangs.wait, lambda: None)
+    for _ in range(10):
+        pool.submit(others.release, lambda: None)
+    assert all(others.acquire(timeout=60) for _ in range(10))
+    hangs.set()
+    pool.close(60)
+
+
+def test_pace() -> None:
+    """A few long tasks among quick ones change nothing, several in a row do, and one by which a thread is held up."""
+    pace = Pace()
+    assert not pace.is_quick
+    for seconds, is_quick in ((QUICK, True), (2 * QUICK, True), (2 * QUICK, True), (2 * QUICK, False), (0, True)):
+        pace.note(seconds)
+        assert pace.is_quick is is_quick
+    pace.note(HELD_UP)
+    assert not pace.is_quick

@@ -98,9 +98,9 @@ class Hands(Pool):
         name: str,
         attempt: Callable[[str, Callable[[], None]], object],
         each: int | None = None,
-        on_idle: Callable[[], None] = lambda: None,
+        on_lull: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(workers, name=name, attempt=attempt, each=each, on_idle=on_idle)
+        super().__init__(workers, name=name, attempt=attempt, each=each, on_lull=on_lull)
         self.tasks: list[tuple[Callable[[], None], Callable[[], None]]] = []
         self._doing = 0
 
