@@ -85,6 +85,11 @@ def opened(file: Path) -> BinaryIO:
     return copy
 
 
+def name_of(file: Path) -> str:
+    """The name that the mapping rules see: the one with which a file was dropped; "" for the standard input."""
+    return "" if file == STDIN else own_name_beside(file) or file.name
+
+
 def company_of(file: Path, name: str | None, companies: Mapping[str, Company]) -> Company | None:
     """The company of this name, or the one in whose outbound folder a file is. Raises UsageError."""
     if name is not None:
@@ -112,7 +117,7 @@ def _identified(
             identity = settle(
                 reading,
                 company=company.name if company else None,
-                file_name=(own_name_beside(file) or file.name) if file != STDIN else "",
+                file_name=name_of(file),
                 participants=company.participants if company else (),
                 channel=company.channel if company else "",
                 mapping=mapping,

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.identify import A_LINK, STDIN, company_of, edits_for, opened
+from filedrop.cli.identify import A_LINK, company_of, edits_for, name_of, opened
 from filedrop.cli.opening import open_config, write_new
 from filedrop.cli.show import change_in_words, complain
 from filedrop.errors import DocumentError, FiledropError, Unanswered
@@ -19,7 +19,6 @@ from filedrop.identify import demand, read, wire
 from filedrop.identify.mapping import Rules
 from filedrop.outbound.context import identification_of
 from filedrop.prepare import applied
-from filedrop.storage.own_name import own_name_beside
 
 
 @click.command(epilog="\b\nExample: filedrop prepare --company acme invoice.xml -o posted.xml")
@@ -42,7 +41,7 @@ def prepare(config_option: str | None, file: Path, *, company: str | None, outpu
         with opened(file) as stream:
             reading = read(stream, max_size=config.outbound.max_size, xpaths=rules.xpaths)
             by = identification_of(whose, rules)
-            identity = by.identify(reading, "" if file == STDIN else own_name_beside(file) or file.name)
+            identity = by.identify(reading, name_of(file))
             demand(identity, reading)
             changes, edits = edits_for(stream, reading, identity, whose)
             stream.seek(0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.identify import A_LINK, STDIN, company_of, edits_for, opened
+from filedrop.cli.identify import A_LINK, company_of, edits_for, name_of, opened
 from filedrop.cli.opening import config_if_any
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
@@ -23,7 +23,6 @@ from filedrop.identify import read, wire
 from filedrop.identify.mapping import Rules
 from filedrop.outbound.context import identification_of
 from filedrop.prepare import Edit, applied
-from filedrop.storage.own_name import own_name_beside
 from filedrop.validation import Kind, validator_of
 
 if TYPE_CHECKING:
@@ -84,12 +83,10 @@ def _judged(validator: Validator, file: Path, company: Company | None, mapping: 
     result: dict[str, Any] = {"file": str(file), "valid": None, "rules": [], "findings": [], "more": 0, "error": None}
     try:
         with opened(file) as stream:
-            is_prepared = company is not None and mapping is not None and company.prepare.ids
-            reading, edits = read(stream, xpaths=mapping.xpaths if mapping and is_prepared else ()), list[Edit]()
-            if company and mapping and is_prepared:
-                name = "" if file == STDIN else own_name_beside(file) or file.name
-                identity = identification_of(company, mapping).identify(reading, name)
-                _, edits = edits_for(stream, reading, identity, company)
+            by = identification_of(company, mapping) if company and mapping and company.prepare.ids else None
+            reading, edits = read(stream, xpaths=by.xpaths if by else ()), list[Edit]()
+            if by:
+                _, edits = edits_for(stream, reading, by.identify(reading, name_of(file)), company)
             stream.seek(0)
             kind = Kind(reading.root_name, reading.customization, company.name if company else "")
             verdict = validator.judge(kind, applied(wire(stream, reading), edits))
