@@ -341,7 +341,7 @@ class InboundDelivery:
 def _fetched_before(
     folder: InboundFolder, unnamed: dict[tuple[str, int], Fetched], leftovers: set[str], arrival: Arrival
 ) -> Fetched | None:
-    """What lies there of a message from a step that could not name it in the journal; None: fetch it."""
+    """What is left of a message from a step that could not name it in the journal; None: fetch it."""
     message, row = arrival.unread.message, arrival.unread.row
     key = arrival.context.access_point.identity, message.msg_no
     fetched = unnamed.get(key)

@@ -52,7 +52,7 @@ class Share:
         """Begin to have a share; False if stopped meanwhile. Raises JournalError."""
         return True
 
-    def for_one_run(self, stopped: threading.Event) -> AbstractContextManager[None]:  # noqa: ARG002 - likewise
+    def for_one_run(self, stopped: threading.Event) -> AbstractContextManager[None]:  # noqa: ARG002 - it waits for nobody
         """A context in which this host serves what was free at its beginning. Raises JournalError."""
         return nullcontext()
 

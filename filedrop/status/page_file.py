@@ -4,9 +4,9 @@ Each is written when something has changed, by the thread that writes status.jso
 each minute, and a company's page each quarter of an hour: there may be hundreds. A script shows the age of a page.
 
 A company's folder is the one in the root that has its name, if it is there: nothing is made for the page alone, as
-whoever sees the root might see it then. A folder that hangs keeps a thread of its own, and holds up no other page.
-Where that folder is one for documents, none is written: programs would take it for one. What can't be shown costs its
-row or its page alone.
+everybody who sees the root might see it then. A folder that hangs keeps a thread of its own, and holds up no other
+page. Where that folder is one for documents, none is written: programs would take it for one. What can't be shown costs
+its row or its page alone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NAME = "STATUS.html"
 PATIENCE = 3.0  # seconds for a folder to take a page
 LATE = 120.0  # seconds for which a page couldn't be written: then that needs attention
 ANYWAY = 55.0  # seconds after which a file in the root is written though nothing has changed: it shows who is alive
-PAGE_ANYWAY = 900.0  # seconds after which a company's page is written likewise
+PAGE_ANYWAY = 900.0  # seconds after which a company's page is written in the same way
 
 
 class Pages:
@@ -221,8 +221,7 @@ def is_at_home(file: Entry, folders: Sequence[Path], journal: Journal) -> bool:
     """Whether this file is in a folder of ours.
 
     No, where all these folders, which responded, belong to another filedrop. Where we know folders and none has a
-    marker, the disk isn't mounted: no file is made, but one that is there already goes on telling how it stands. Raises
-    OSError.
+    marker, the disk isn't mounted: no file is made, but one that is there already is still written. Raises OSError.
     """
     markers = within(PATIENCE, lambda: list(map(read_marker, folders)))  # one may hang since it was looked into
     owners = {marker.journal for marker in markers if marker}

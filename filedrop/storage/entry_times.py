@@ -2,7 +2,7 @@
 
 A folder's time changes with each entry that is added, removed or renamed; that is relied upon on disks of this computer
 alone, and on Windows not at all, where it wasn't tried. What is written into a file that stays changes no such time. So
-whoever relies on them looks through the folder `ANYWAY`, every few minutes.
+a folder is looked through `ANYWAY`, every few minutes.
 """
 
 from __future__ import annotations
