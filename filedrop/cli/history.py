@@ -18,7 +18,7 @@ from filedrop.model.message import number as as_number
 from filedrop.process.clock import now
 from filedrop.storage import sidecar
 from filedrop.storage.folders import received_paths
-from filedrop.storage.names import unnumbered
+from filedrop.storage.names import POSTED, unnumbered
 from filedrop.text import command, forms
 from filedrop.times import here, local, moment, stated
 
@@ -110,8 +110,11 @@ def _messages(journal: Journal, name: str) -> list[MessageRow]:
 
 def _of_document(journal: Journal, document: Document) -> dict[str, Any]:
     """What the document's sidecar would say now, and where its file lies."""
-    content: dict[str, Any] = json.loads(sidecar.outbound(document, document.file))
-    return content | _whereabouts(*filter(None, [journal.folders.path_of(document)]))
+    path = journal.folders.path_of(document)
+    copy = [path.with_name(f"{path.name}{POSTED}")] if path and document.prepared else []
+    has_copy = _whereabouts(*copy)["there"] is not False
+    content: dict[str, Any] = json.loads(sidecar.outbound(document, document.file, has_copy=has_copy))
+    return content | _whereabouts(*filter(None, [path]))
 
 
 def _of_message(journal: Journal, row: MessageRow) -> dict[str, Any]:
@@ -213,7 +216,8 @@ def _facts(content: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {LIES[content['there']]} {content['path']}"
     if posted := content.get("posted"):
         changes = "; ".join(change_in_words(role, *ids) for role, ids in posted["changed"].items())
-        yield f"  posted as {posted['file']}{': ' if changes else ''}{changes}"
+        file = posted["file"] or "a file that isn't there any more"
+        yield f"  posted as {file}{': ' if changes else ''}{changes}"
 
 
 def _lines_of_message(content: Mapping[str, Any]) -> Iterator[str]:

@@ -81,7 +81,8 @@ class Move:
         name = next(name for name in self._names if (document.home, name) not in taken)
         taken.add((document.home, name))
         self._target = self._home / name
-        self._drafts = {".json": drafts.write(sidecar.outbound(document, name))}
+        said = sidecar.outbound(document, name, has_copy=has_copy(document, self._source))
+        self._drafts = {".json": drafts.write(said)}
         if document.state is State.FAILED and document.error:
             note = sidecar.why(document, document.error, name, self._ready_file(name), language=self._language)
             self._drafts[".why.txt"] = drafts.write(note)
@@ -155,6 +156,11 @@ def bring_copy(document: Document, source: Entry, target: Entry) -> None:
     if document.prepared is not None and source != target:
         with suppress(FileNotFoundError, FileExistsError):  # a person has taken it, or has put another there
             place(source.beside(POSTED), target.beside(POSTED))
+
+
+def has_copy(document: Document, entry: Entry) -> bool:
+    """Whether what was posted in place of the document is beside this entry, its file. Raises OSError."""
+    return document.prepared is not None and entry.beside(POSTED).exists()
 
 
 def put_back(folder: OutboundFolder, file: str, dropped_as: str) -> None:

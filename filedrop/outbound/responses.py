@@ -18,6 +18,7 @@ from filedrop.files import Directory, replace_whole
 from filedrop.files.patience import within
 from filedrop.model.document import Event
 from filedrop.model.response import AMBIGUOUS, KEPT
+from filedrop.outbound.filing import has_copy
 from filedrop.readable import meaning
 from filedrop.storage import lists, sidecar
 from filedrop.storage.marker import is_marked
@@ -136,7 +137,8 @@ def _replace_in(path: Path, document: Document, journal_id: str) -> bool:
 
 
 def _replace(beside: Entry, document: Document, *, draft_in: Directory | None = None) -> None:
-    replace_whole(beside, sidecar.outbound(document, document.file), draft_in=draft_in)
+    said = sidecar.outbound(document, document.file, has_copy=has_copy(document, beside.directory / document.file))
+    replace_whole(beside, said, draft_in=draft_in)
     beside.directory.sync()  # else a power cut may leave the old one, and the journal asks no more
 
 

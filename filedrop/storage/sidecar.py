@@ -54,8 +54,11 @@ _LONGEST_LINE = 4096  # bytes that are read of a note
 LARGEST = 1_000_000  # bytes: much more than any sidecar of ours; larger files aren't read
 
 
-def outbound(document: Document, file: str) -> bytes:
-    """The sidecar of an outbound document whose name is now `file`."""
+def outbound(document: Document, file: str, *, has_copy: bool = True) -> bytes:
+    """The sidecar of an outbound document whose name is now `file`.
+
+    `has_copy`: if anything else was posted in its place, that is next to it; nobody has taken it.
+    """
     content: dict[str, Any] = {
         "filedrop": VERSION,
         "direction": "OUT",
@@ -87,7 +90,8 @@ def outbound(document: Document, file: str) -> bytes:
     if document.dropped_as != file:
         content["dropped_as"] = document.dropped_as
     if document.prepared:
-        content["posted"] = {"file": f"{file}{POSTED}", **asdict(document.prepared), "meaning": document.posted_meaning}
+        copy = f"{file}{POSTED}" if has_copy else None
+        content["posted"] = {"file": copy, **asdict(document.prepared), "meaning": document.posted_meaning}
     if document.error:
         content["error"] = {
             name: getattr(document.error, name) for name in ("code", "message", "hint", "administrator")

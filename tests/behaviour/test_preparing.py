@@ -187,13 +187,20 @@ def test_copy_that_is_another_and_no_longer_wanted(steps: Steps, content: bytes)
 
 
 def test_copy_that_is_gone_in_doubt(steps: Steps) -> None:
-    """Without the copy, a document in doubt is found nevertheless: the journal knows what was posted."""
+    """Without the copy, a document in doubt is found nevertheless: the journal knows what was posted.
+
+    Sidecar and history say that there is no copy.
+    """
     content = stated("x").replace(b"<cbc:ID>x</cbc:ID>", b"")
-    steps.drop("invoice.xml", content, cut_after, seconds=3)
-    (steps.world.outbound / "sending" / "invoice.xml.posted").unlink(missing_ok=True)
+    steps.world.front.always("GET /messages", instead(500))
+    steps.drop("invoice.xml", content, cut_after)
+    (steps.world.outbound / "sending" / "invoice.xml.posted").unlink()
+    steps.world.front.heal()
     steps.go_on(4 * 3600)
     assert steps.sent() == [posted(content)]
     assert steps.world.places() == {"invoice.xml": "archive/2020-06"}
+    assert steps.world.sidecar("invoice.xml")["posted"]["file"] is None
+    assert "posted as a file that isn't there any more: the" in steps.world.filedrop("history", "invoice.xml").stdout
 
 
 def test_duplicates(steps: Steps) -> None:
