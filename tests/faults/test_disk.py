@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.commands import ask
@@ -18,6 +18,7 @@ from support.disks import Disk, mounted
 from support.documents import invoice
 from support.faults import answered
 from support.plug import tapped
+from support.prepared import BY_RULE, PREPARE, posted, stated
 from support.stepping import RULES, Clock, Life
 from support.systems import hang_up
 from support.world import World
@@ -155,6 +156,24 @@ def test_a_share_that_is_full_before_the_start(small_world: World, disks: Disks)
     assert len(told(world, "folder.unavailable")) == 1
     assert len(told(world, "folder.refuses")) == 1, told(world, "folder.refuses")
     world.invariants()
+
+
+def test_copy_on_a_full_share(tmp_path: Path, disks: Disks) -> None:
+    """While a share has no room for what is to be posted in a document's place, nothing is posted; then all is."""
+    keys: dict[str, Any] = {"outbound": {"rescan": "100ms", "track": "20ms"} | PREPARE, "inbound": {"min_free": "0KB"}}
+    with World(tmp_path, more=BY_RULE, posted=posted, **keys) as world:
+        world.run_once()
+        world.drop("one.xml", stated("1"))
+        disks["share"].fill()
+        with world.service():
+            world.until(lambda: told(world, "document.not_prepared"))
+            (why,) = told(world, "document.not_prepared")
+            assert "one.xml.posted can't be written: No space left on device" in why
+            assert f"{world.outbound}: its disk is full: make room there" in ask(world, "status").says
+            assert not world.front.asked("POST")
+            make_room(disks)
+            world.until(world.settled)
+        world.invariants()
 
 
 @pytest.mark.slow

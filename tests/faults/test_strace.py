@@ -149,7 +149,7 @@ def test_an_error(tmp_path: Path, sample: Sample, prepare: Prepare, share: int) 
     strike(tmp_path, prepare, sample(of_share(share, faults), 1), fail)
 
 
-@pytest.mark.parametrize("prepare", [documents, messages])
+@pytest.mark.parametrize("prepare", [documents, prepared, messages])
 @pytest.mark.parametrize("name", ["pwrite64", "fdatasync"])
 def test_a_journal_that_takes_nothing(tmp_path: Path, prepare: Prepare, name: str) -> None:
     """While the journal can't be written, nothing is posted and nothing is marked read."""
