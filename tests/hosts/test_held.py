@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 from support.faults import Slow
 from support.held import Held, Watched, hold, points, threads
-from support.hosts import SharedTree
+from support.hosts import PREPARES, RECEIVERS, SharedTree
 from support.postgres import programs
+from support.prepared import STATED
 from support.strace import missing
 
 from filedrop.daemon.hosting import REPLACED
@@ -50,29 +51,40 @@ def tree(servers: Servers, tmp_path: Path) -> Iterator[SharedTree]:
 
 
 class Story:
-    """Two hosts, of which `a` serves all until it stands still."""
+    """Two hosts, of which `a` serves all until it stands still. `prepares`: the documents get other ids."""
 
-    def __init__(self, tree: SharedTree) -> None:
+    def __init__(self, tree: SharedTree, *, prepares: bool) -> None:
         self.tree = tree
         self.trace = tree.base / "trace"
-        tree.start("b")
+        self._prepares = prepares
+        self._start("b")
         tree.until(lambda: tree.are_served("b"), what="b serves all")
+
+    def _start(self, host: str) -> None:
+        if self._prepares:
+            self.tree.start(host, RECEIVERS, instead=PREPARES)
+        else:
+            self.tree.start(host)
+
+    def drop(self) -> None:
+        """Drop documents of the same names again."""
+        self.tree.drop(EACH, named=NAMED, states=STATED if self._prepares else "")
 
     def begin(self) -> int:
         """Have a new process of `a` serve all, and all its threads run. Returns its id."""
         tree = self.tree
         assert tree.drain("b")
-        tree.start("a")
+        self._start("a")
         tree.until(self._serves, what="a serves all")
         assert tree.resume("b")
-        tree.drop(EACH, named=NAMED)
+        self.drop()
         self.settle()
         return tree.daemons["a"].pid
 
     def _serves(self) -> bool:
         """Whether `a` serves all. It is started again where the database took too long, as a service manager does."""
         if self.tree.daemons["a"].poll() is not None:
-            self.tree.start("a")
+            self._start("a")
         return self.tree.are_served("a")
 
     def settle(self) -> None:
@@ -86,16 +98,20 @@ class Story:
         kinds = threads(process)
         watched = [thread for thread, kind in kinds.items() if kind != "python"]  # that one does the chores
         with Watched(self.trace, watched):
-            self.tree.drop(EACH, named=NAMED)
+            self.drop()
             self.settle()
         self.tree.stop("a")
-        found = [point for point, _ in points(self.trace, kinds)]
+        found = [
+            point
+            for point, call in points(self.trace, kinds)
+            if not self._prepares or point.kind == "validate" or ".posted" in call.said
+        ]  # of prepared documents, only what others have not
         return [point for point in found if point.kind != "hosting" or point.number == 1]
 
     def strike(self, point: Point, act: str) -> str:
         """Hold `a` at a point, and see that all is well. Returns the call that was held, "" if there was none."""
         tree, process = self.tree, self.begin()
-        held = hold(process, point, self.trace, lambda: tree.drop(EACH, named=NAMED), tree.is_settled)
+        held = hold(process, point, self.trace, self.drop, tree.is_settled)
         if held is None:
             self.settle()
             tree.stop("a")
@@ -129,7 +145,7 @@ class Story:
             holds = [tree.root / f"c{nth}" / "outbound" / "HOLD" for nth in range(len(tree.names))]
             for path in holds:
                 path.touch()
-            tree.drop(EACH, named=NAMED)
+            self.drop()
             yield
             for path in holds:
                 path.unlink()
@@ -137,7 +153,7 @@ class Story:
             slow = [Slow() for _ in range(EACH * len(tree.names))]
             for fault in slow:
                 tree.front.next("POST /outbox", fault)
-            tree.drop(EACH, named=NAMED)
+            self.drop()
             assert all(fault.came.wait(60) for fault in slow)
             yield
             for fault in slow:
@@ -149,9 +165,12 @@ class Story:
 @pytest.mark.slow
 @pytest.mark.timeout(0)  # a full run takes hours; each wait has an end
 @pytest.mark.skipif(bool(missing()), reason=missing())
-def test_late_calls(tree: SharedTree, sample: Sample, record_property: Callable[[str, object], None]) -> None:
+@pytest.mark.parametrize("prepares", [False, True], ids=["as dropped", "prepared"])
+def test_late_calls(
+    tree: SharedTree, sample: Sample, record_property: Callable[[str, object], None], *, prepares: bool
+) -> None:
     """Whatever a host still does late, each document is sent, delivered and filed once, with its own sidecar."""
-    story = Story(tree)
+    story = Story(tree, prepares=prepares)
     matrix = [(point, act) for point in story.dry_run() for act in ACTS]
     drawn = sample(matrix, NUMBER)
     held = []

@@ -6,8 +6,10 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from support.faults import cut_after, instead, reset_before
 from support.matrix import quick
 from support.postgres import programs
+from support.prepared import STATED
 
 from filedrop.model.hosts import lease_of
 
@@ -62,6 +64,34 @@ def test_another_goes_on(tree: SharedTree, fault: str) -> None:
         assert tree.daemons["a"].wait(60) == 1
     tree.until(tree.is_settled, 300, what="all is delivered")
     assert not tree.wrong()
+
+
+@pytest.mark.slow
+def test_prepared_by_another_host(tree: SharedTree) -> None:
+    """What a host has prepared is what its successor posts or finds, which by its own settings prepares nothing."""
+    from support.hosts import PREPARES, RECEIVERS  # noqa: PLC0415 - it needs an extra
+
+    tree.start("a", RECEIVERS, instead=PREPARES)
+    tree.until(lambda: tree.are_served("a"), what="a serves all")
+    tree.front.always("GET /messages", instead(500))
+    tree.front.next("POST /outbox", *[cut_after, instead(429), reset_before, instead(500)] * 2)
+    tree.drop(4, states=STATED)
+    copies = sorted(f"c{nth}/outbound/sending/N-{nth}-{2 * i + nth}.xml.posted" for nth in range(2) for i in range(4))
+    tree.until(
+        lambda: copies == sorted(path.relative_to(tree.root).as_posix() for path in tree.root.rglob("*.posted")),
+        what="all are prepared",
+    )
+    tree.until(lambda: len(tree.front.asked("POST /outbox")) >= 8, what="all are posted")
+    tree.kill("a")
+    tree.front.heal()
+    tree.start("b", RECEIVERS)
+    tree.until(tree.is_settled, 600, what="all is delivered")
+    assert not tree.wrong()
+    store = tree.sandbox.store
+    sent = [store.document(message.uuid).read_bytes() for name in tree.names for message in store.sent(name)]
+    assert not [content for content in sent if STATED.partition(":")[2].encode() in content]
+    archived = list(tree.root.glob("c*/outbound/archive/*/*.xml"))
+    assert sorted(sent) == sorted(path.with_name(f"{path.name}.posted").read_bytes() for path in archived)
 
 
 @pytest.mark.slow

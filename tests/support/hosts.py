@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).parents[2]
 NUMBERS = ("987654325", "810418052", "991825827", "974760673")  # organisations, by their check digits
+PREPARES = MappingProxyType({"outbound: {": "outbound: {prepare: {ids: true}, "})  # for two accounts, with RECEIVERS
+RECEIVERS = f"""mapping:
+  - {{company: c0, receiver: "0192:{NUMBERS[1]}"}}
+  - {{company: c1, receiver: "0192:{NUMBERS[0]}"}}
+"""
 PATIENCE = 120.0  # seconds: bounds only what has gone wrong
 # As `filedrop run`, but for a shorter time until a host is replaced than a configuration may have.
 # Its threads have their names for the kernel, too (support.held).
@@ -226,14 +231,17 @@ log: {{format: json}}
                 raise AssertionError(f"not within {seconds:.0f} s: {what}\n{self.serving()}\n{logs}")
             time.sleep(0.05)
 
-    def drop(self, count: int = 1, *, named: str = "") -> None:
-        """Drop so many documents into each company's folder, whole: by their numbers, or `named`-1, `named`-2 ..."""
+    def drop(self, count: int = 1, *, named: str = "", states: str = "") -> None:
+        """Drop so many documents into each company's folder, whole: by their numbers, or `named`-1, `named`-2 ...
+
+        `states`: the receiver that they state, in place of the other company (PREPARES gives them that again).
+        """
         for index in range(count):
             for nth in range(len(self.names)):
                 number = f"N-{nth}-{len(self.dropped)}"
                 name = f"{named}-{index + 1}" if named else number
-                receiver = NUMBERS[(nth + 1) % len(self.names)]
-                content = invoice(number, sender=f"0192:{NUMBERS[nth]}", receiver=f"0192:{receiver}")
+                receiver = states or f"0192:{NUMBERS[(nth + 1) % len(self.names)]}"
+                content = invoice(number, sender=f"0192:{NUMBERS[nth]}", receiver=receiver)
                 draft = self.root / "draft"
                 draft.write_bytes(content)
                 draft.rename(self.root / f"c{nth}" / "outbound" / f"{name}.xml")
@@ -265,13 +273,15 @@ log: {{format: json}}
                     path.rename(folder / (prefix + "-".join(path.relative_to(self.root).parts)))
 
     def unlike(self) -> list[str]:
-        """The archived documents whose sidecar is about another document."""
+        """The archived documents whose sidecar, or copy of what was posted, is about another document."""
         found = []
         for path in [*self.root.glob("c*/outbound/archive/*/*.xml"), *self.taken.glob("archive/*.xml")]:
             sidecar = json.loads(path.with_name(f"{path.name}.json").read_text())
-            number = sidecar["document"]["number"]
+            number, copy = sidecar["document"]["number"], path.with_name(f"{path.name}.posted")
             if list(_numbers([path])) != [number]:
                 found.append(f"{path.name} has the sidecar of {number}")
+            if copy.exists() != ("posted" in sidecar) or (copy.exists() and list(_numbers([copy])) != [number]):
+                found.append(f"{copy.name} isn't the copy of {number}")
         return found
 
     def is_settled(self) -> bool:
