@@ -1,4 +1,4 @@
-"""Three hosts, and one misfortune after another: each document is sent once, delivered once and filed once.
+"""Three hosts, and one misfortune after another, alone and in pairs: each document is sent, delivered and filed once.
 
     FILEDROP_NEMESIS=500 pytest tests/hosts/test_nemesis.py
 
@@ -12,11 +12,12 @@ import random
 import secrets
 import signal
 import time
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
-from support.postgres import programs
+from support.postgres import Server, programs
 from support.proxy import Proxy
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.hosts import SharedTree
-    from support.postgres import Server, Servers
 
 if not programs():
     pytest.skip("NO POSTGRESQL HERE: install the extra `dev`, on Linux", allow_module_level=True)
@@ -32,31 +32,41 @@ if not programs():
 NUMBER = int(os.environ.get("FILEDROP_NEMESIS", "3"))
 SEED = int(os.environ.get("FILEDROP_SEED") or secrets.randbelow(10**6))
 TAKEOVER = 4.0  # seconds
+DAYS = 3  # by which a clock is wrong, at most
+PROGRAMS = next(iter(programs().values()))
+SOCKET = ".s.PGSQL.5432"
 
 
 class Nemesis:
-    """What befalls the hosts."""
+    """What befalls the hosts: each misfortune is a context, in which it lasts."""
 
-    def __init__(self, tree: SharedTree, proxies: dict[str, Proxy], server: Server, chance: random.Random) -> None:
+    def __init__(
+        self, tree: SharedTree, proxies: dict[str, Proxy], ends: ExitStack, server: Server, chance: random.Random
+    ) -> None:
         self.tree = tree
         self.proxies = proxies
         self.server = server
         self.chance = chance
         self.done: list[str] = []
+        self._ends = ends
 
-    def strike(self, kind: str) -> None:
-        """Let one misfortune happen, and end."""
-        host = self.chance.choice(sorted(self.tree.daemons))
+    def strike(self, *kinds: str) -> None:
+        """Let misfortunes happen to a host each, and end."""
+        hosts = self.chance.sample(sorted(self.tree.daemons), len(kinds))
         seconds = self.chance.uniform(0.1, 2.5) * TAKEOVER
-        self.done.append(f"{kind} {host} {seconds:.1f}")
-        getattr(self, kind)(host, seconds)
-        self.restart()
+        self.done.append(f"{kinds} {hosts} {seconds:.1f}")
+        with ExitStack() as lasting:
+            for kind, host in zip(kinds, hosts, strict=True):
+                misfortune: Callable[[str], AbstractContextManager[None]] = getattr(self, kind)
+                lasting.enter_context(misfortune(host))
+            self.busy(seconds)
 
-    def restart(self) -> None:
-        """What a service manager does: start again what has ended."""
+    def is_over(self) -> bool:
+        """Whether all is served again; what has ended is started again, as a service manager does."""
         for host, daemon in list(self.tree.daemons.items()):
             if daemon.poll() is not None:
                 self.tree.start(host)
+        return self.tree.are_served()
 
     def busy(self, seconds: float) -> None:
         """Let documents come while time passes."""
@@ -65,61 +75,89 @@ class Nemesis:
             self.tree.drop()
             time.sleep(self.chance.uniform(0.1, 0.6))
 
-    def kill(self, host: str, seconds: float) -> None:
+    @contextmanager
+    def kill(self, host: str) -> Iterator[None]:
         self.tree.kill(host)
-        self.busy(seconds)
+        yield
         self.tree.start(host)
 
-    def hang(self, host: str, seconds: float) -> None:
+    @contextmanager
+    def hang(self, host: str) -> Iterator[None]:
         daemon = self.tree.daemons[host]
         daemon.send_signal(signal.SIGSTOP)
-        self.busy(seconds)
+        yield
         daemon.send_signal(signal.SIGCONT)
 
-    def stop(self, host: str, seconds: float) -> None:
+    @contextmanager
+    def stop(self, host: str) -> Iterator[None]:
         self.tree.stop(host)
-        self.busy(seconds)
+        yield
         self.tree.start(host)
 
-    def cut(self, host: str, seconds: float) -> None:
+    @contextmanager
+    def cut(self, host: str) -> Iterator[None]:
         self.proxies[host].cut()
-        self.busy(seconds)
+        yield
 
-    def silent(self, host: str, seconds: float) -> None:
+    @contextmanager
+    def silent(self, host: str) -> Iterator[None]:
         proxy = self.proxies[host]
         proxy.is_silent = True
         proxy.lose(requests=True, answers=True)
-        self.busy(seconds)
+        yield
         proxy.is_silent = False
         proxy.cut()
 
-    def one_way(self, host: str, seconds: float) -> None:
+    @contextmanager
+    def one_way(self, host: str) -> Iterator[None]:
         proxy = self.proxies[host]
         proxy.lose(answers=True)
-        self.busy(seconds)
+        yield
         proxy.cut()
 
-    def database(self, _host: str, seconds: float) -> None:
+    @contextmanager
+    def clock(self, host: str) -> Iterator[None]:
+        """It is set, and set right later."""
+        self.tree.set_clock(host, self.chance.uniform(-DAYS, DAYS) * 86400)
+        yield
+        self.tree.set_clock(host, 0)
+
+    @contextmanager
+    def database(self, _host: str) -> Iterator[None]:
         self.server.stop()
-        self.busy(seconds / 2)
+        self.busy(self.chance.uniform(0, TAKEOVER))
         self.server.start()
+        yield
+
+    @contextmanager
+    def promote(self, _host: str) -> Iterator[None]:
+        """The server fails, and its standby takes over, without which nothing was committed."""
+        standby = self._ends.enter_context(closing(Server(PROGRAMS, standby_of=self.server)))
+        self.server.commit_on_standby()
+        yield
+        self.server.stop()
+        standby.promote()
+        self.server = standby
+        for proxy in self.proxies.values():
+            proxy.lead_to(standby.folder / SOCKET)
 
 
-KINDS = ("kill", "hang", "stop", "cut", "silent", "one_way", "database")
+KINDS = ("kill", "hang", "stop", "cut", "silent", "one_way", "clock", "database", "promote")
+ALONE = [(kind,) for kind in KINDS]
+PAIRS = [pair for pair in combinations(KINDS, 2) if pair != ("database", "promote")]
 
 
 @pytest.fixture
-def nemesis(servers: Servers, tmp_path: Path) -> Iterator[Nemesis]:
+def nemesis(tmp_path: Path) -> Iterator[Nemesis]:
     from support.hosts import SharedTree  # noqa: PLC0415 - it needs an extra
 
-    server = servers[next(iter(programs()))]
-    database = server.database()
     with ExitStack() as stack:
-        proxies = {host: stack.enter_context(closing(Proxy(server.folder / ".s.PGSQL.5432"))) for host in "abc"}
-        addresses = [f"postgresql://filedrop@127.0.0.1:{proxy.port}/{database}" for proxy in proxies.values()]
-        own = server.address(database)
+        server = stack.enter_context(closing(Server(PROGRAMS)))
+        database = server.database()
+        proxies = {name: stack.enter_context(closing(Proxy(server.folder / SOCKET))) for name in ("a", "b", "c", "own")}
+        *addresses, own = (f"postgresql://filedrop@127.0.0.1:{proxy.port}/{database}" for proxy in proxies.values())
         tree = stack.enter_context(SharedTree(tmp_path, addresses, own=own, accounts=4, takeover=TAKEOVER, shares=True))
-        yield Nemesis(tree, proxies, server, random.Random(SEED))  # noqa: S311 - nobody is to be kept from guessing it
+        yield Nemesis(tree, proxies, stack, server, random.Random(SEED))  # noqa: S311 - nobody is to be kept from guessing it
 
 
 @pytest.mark.slow
@@ -127,16 +165,14 @@ def nemesis(servers: Servers, tmp_path: Path) -> Iterator[Nemesis]:
 def test_each_document_once(nemesis: Nemesis, record_property: Callable[[str, object], None]) -> None:
     """Whatever befalls them, in the end each document was sent once, delivered once and filed once."""
     tree = nemesis.tree
-    for host in nemesis.proxies:
+    for host in "abc":
         tree.start(host)
     tree.until(lambda: tree.are_served() and len(tree.seen().hosts) == 3, what="all is served")
-    order = [*KINDS] * (NUMBER // len(KINDS) + 1)
-    nemesis.chance.shuffle(order)
-    for kind in order[:NUMBER]:
-        nemesis.strike(kind)
-        tree.until(tree.are_served, what=f"all is served after {nemesis.done[-3:]}")
+    for nth in range(NUMBER):
+        nemesis.strike(*nemesis.chance.choice(PAIRS if nth % 2 else ALONE))
+        tree.until(nemesis.is_over, what=f"all is served after {nemesis.done[-3:]}")
     record_property("nemesis", f"{len(tree.dropped)} documents, {len(nemesis.done)} misfortunes, seed {SEED}")
-    tree.until(tree.is_settled, 600, what="all is delivered and filed")
+    tree.until(lambda: nemesis.is_over() and tree.is_settled(), 600, what="all is delivered and filed")
     assert not tree.wrong(), (SEED, nemesis.done)
     for host in list(tree.daemons):
         tree.stop(host)

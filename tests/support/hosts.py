@@ -45,22 +45,33 @@ RECEIVERS = f"""mapping:
 """
 PATIENCE = 120.0  # seconds: bounds only what has gone wrong
 # As `filedrop run`, but for a shorter time until a host is replaced than a configuration may have.
-# Its threads have their names for the kernel, too (support.held).
+# Its threads have their names for the kernel, too (support.held), and its clock can be set (`set_clock`).
 RUN = """
 import sys
 import threading
-from datetime import timedelta
+import time
+from datetime import datetime, timedelta
 from pathlib import Path
 from filedrop import config
 from filedrop.cli.serving import serve
 from filedrop.config.agreement import TAKEOVERS
+from filedrop.process import clock
 from filedrop.process.control import Control, reload_on_signal, stop_on_signals
 
+true = time.time
 run = threading.Thread.run
 
 def run_by_name(thread):
     Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(thread.name[:15])
     run(thread)
+
+def wrong():
+    return true() + float(Path(sys.argv[3]).read_text())
+
+class Wrong(datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.fromtimestamp(wrong(), tz)
 
 def load():
     read, takeover = config.load(Path(sys.argv[1])), timedelta(seconds=float(sys.argv[2]))
@@ -68,6 +79,8 @@ def load():
     return read.model_copy(update={"takeover": takeover, "outbound": outbound})
 
 threading.Thread.run = run_by_name
+time.time = wrong
+clock.datetime = Wrong
 control = Control()
 stop_on_signals(control.stopped)
 reload_on_signal(control)
@@ -176,9 +189,23 @@ log: {{format: json}}
                 RUN,
                 str(self.config_file(host, more, instead=instead)),
                 str(self.takeover),
+                str(self._clock_of(host)),
             ]
             self.daemons[host] = subprocess.Popen(command, stdout=log, stderr=log, cwd=PROJECT)
         return self.daemons[host]
+
+    def set_clock(self, host: str, seconds: float) -> None:
+        """Have a host's clock be wrong by so much from now on."""
+        path = self._clock_of(host)
+        draft = path.with_suffix(".draft")
+        draft.write_text(str(seconds))
+        draft.replace(path)
+
+    def _clock_of(self, host: str) -> Path:
+        path = self.base / f"{host}.clock"
+        if not path.exists():
+            path.write_text("0")
+        return path
 
     def kill(self, host: str) -> None:
         """Kill a host's daemon, also one that is stopped or has ended."""

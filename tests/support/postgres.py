@@ -131,6 +131,11 @@ class Server:
         """Stop it: `immediate` is as a power cut, `fast` ends what is under way."""
         self._run("pg_ctl", "stop", "-w", "-D", self._data, "-m", mode)
 
+    def commit_on_standby(self) -> None:
+        """From now on, wait with each commit until the standby server has it."""
+        self.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.sql("SELECT pg_reload_conf()")
+
     def hold_standby(self) -> None:
         """Send nothing to the standby server any more: it lacks what is committed from now on."""
         ((sender,),) = self.sql("SELECT pid FROM pg_stat_replication")
