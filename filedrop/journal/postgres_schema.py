@@ -106,37 +106,57 @@ _FUNCTIONS = (
 )
 
 _ADD = """
-    INSERT INTO totals VALUES (NEW.company, {}, {}, 1, {}) ON CONFLICT (company, event, code) DO UPDATE
-    SET number = totals.number + 1, accepted = excluded.accepted;
+    INSERT INTO totals {} ON CONFLICT (company, event, code) DO UPDATE
+    SET number = totals.number + excluded.number, accepted = excluded.accepted;
 """
-_ADD_DOCUMENT = _ADD.format("NEW.state", "coalesce(json_extract(NEW.error, '$.code'), '')", "NEW.accepted")
-# What each is for is said at SQLite's triggers, which have the same conditions.
+_CODE = "coalesce(json_extract(written.error, '$.code'), '')"
+_ADD_DOCUMENTS = _ADD.format(
+    f"SELECT written.company, written.state, {_CODE}, count(*), max(written.accepted) FROM {{}} GROUP BY 1, 2, 3"
+)
+_COUNT = """
+    INSERT INTO changes SELECT folder, count(*), 0, 0 FROM written GROUP BY folder
+    ON CONFLICT (folder) DO UPDATE SET counted = changes.counted + excluded.counted;
+"""
+# What each is for is said at SQLite's triggers, which have the same conditions. Those of documents are called once for
+# a statement: for each of its rows, they would write the same row again.
 _TRIGGERS = (
     f"""
-    CREATE FUNCTION after_document() RETURNS trigger LANGUAGE plpgsql AS $$
+    CREATE FUNCTION after_insert() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        INSERT INTO changes VALUES (NEW.folder, 1, 0, 0)
-            ON CONFLICT (folder) DO UPDATE SET counted = changes.counted + 1;
-        IF TG_OP = 'INSERT' THEN
-            IF NEW.open AND NEW.state = 'failed' THEN {_ADD_DOCUMENT} END IF;
-            RETURN NULL;
-        END IF;
-        IF NEW.state <> OLD.state AND NEW.state IN ('sent', 'delivered', 'failed') THEN {_ADD_DOCUMENT} END IF;
-        IF OLD.open AND NOT NEW.open AND NEW.state IN ('{State.DELIVERED}', '{State.FAILED}') THEN
-            INSERT INTO errands (event, company, document, folder, file)
-            SELECT event, NEW.company, NEW.id, '', '' FROM wanted WHERE event = NEW.state;
-        END IF;
+        {_COUNT}
+        {_ADD_DOCUMENTS.format("written WHERE open AND state = 'failed'")}
+        RETURN NULL;
+    END $$
+    """,
+    f"""
+    CREATE FUNCTION after_update() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        {_COUNT}
+        {
+        _ADD_DOCUMENTS.format(
+            "written JOIN before USING (id) WHERE written.state <> before.state"
+            " AND written.state IN ('sent', 'delivered', 'failed')"
+        )
+    }
+        INSERT INTO errands (event, company, document, folder, file)
+        SELECT event, written.company, written.id, '', ''
+        FROM wanted JOIN written ON written.state = event JOIN before USING (id)
+        WHERE before.open AND NOT written.open AND event IN ('{State.DELIVERED}', '{State.FAILED}');
         RETURN NULL;
     END $$
     """,
     """
-    CREATE TRIGGER after_document AFTER INSERT OR UPDATE ON documents
-    FOR EACH ROW EXECUTE FUNCTION after_document()
+    CREATE TRIGGER after_insert AFTER INSERT ON documents REFERENCING NEW TABLE AS written
+    FOR EACH STATEMENT EXECUTE FUNCTION after_insert()
+    """,
+    """
+    CREATE TRIGGER after_update AFTER UPDATE ON documents REFERENCING OLD TABLE AS before NEW TABLE AS written
+    FOR EACH STATEMENT EXECUTE FUNCTION after_update()
     """,
     f"""
     CREATE FUNCTION after_message() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-        IF OLD.state IN ('named', 'placing') THEN {_ADD.format("'received'", "''", "NULL")} END IF;
+        IF OLD.state IN ('named', 'placing') THEN {_ADD.format("VALUES (NEW.company, 'received', '', 1, NULL)")} END IF;
         IF NEW.page IS NULL AND (OLD.state <> 'read' OR OLD.page IS NOT NULL) THEN
             INSERT INTO errands (event, company, document, msg_no, folder, file, sidecar)
             SELECT event, NEW.company, '', NEW.msg_no, NEW.folder, NEW.file, NEW.sidecar

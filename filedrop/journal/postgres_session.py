@@ -55,11 +55,12 @@ def storable(value: Any) -> Any:
     return value
 
 
-_as_json = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+def _as_bytea(value: bytes) -> str:
+    return rf"\x{value.hex()}"
 
 
-def _in_json(value: Any) -> Any:
-    return rf"\x{value.hex()}" if isinstance(value, bytes) else storable(value)
+# It escapes nothing by `\u` but control characters.
+_as_json = partial(json.dumps, default=_as_bytea, ensure_ascii=False, separators=(",", ":"))
 
 
 class _Text(StrDumperUnknown):
@@ -128,11 +129,14 @@ class Statements:
     def execute_each(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> list[int]:
         """Run a statement for each of these values, in one message; how many rows each time has written."""
         batch = in_batch(statement)
-        storables = [{name: _in_json(row[name]) for name in batch.values} for row in rows]
-        values = {"rows": Json(storables, dumps=_as_json), "number": len(storables)}
+        rows = [{name: row[name] for name in batch.values} for row in rows]
+        if r"\u" in (content := _as_json(rows)):
+            rows = [{name: storable(value) for name, value in row.items()} for row in rows]
+            content = _as_json(rows)
+        values = {"rows": Json(content, dumps=str), "number": len(rows)}
         written = set(self.session.execute(batch.statement, values).fetchall())
         counts = []
-        for row in storables:
+        for row in rows:
             this = tuple(row[name] for name in batch.key)
             counts.append(int(this in written))
             written.discard(this)
