@@ -63,7 +63,7 @@ class Parse:
         self._last = b""  # the piece that is parsed, and the last bytes before it
         self._before = 0  # bytes before that
         self._inside = 0  # counts the elements that have places in them
-        self._parser = parser = expat.ParserCreate("utf-8", SEPARATOR)
+        self._parser = parser = expat.ParserCreate("utf-8", SEPARATOR, None)
         parser.buffer_text = True
         parser.buffer_size = PIECE
         parser.ordered_attributes = True
@@ -101,7 +101,7 @@ class Parse:
         self.size += len(piece)
         self._before = self.size - len(self._last)
         self._parser.Parse(piece)
-        self.digest.update("".join(self._parts).encode().translate(None, _BLANKS))
+        self.digest.update(b"".join("".join(self._parts).encode().split()))
         self._parts.clear()
         if self.size - self._parser.CurrentByteIndex > _LONGEST_TAG:
             raise self._unreadable("unreadable/long-tag", _LONGEST_TAG)
