@@ -5,6 +5,7 @@ All lines have this form, also those about what a library or Python itself repor
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -64,7 +65,7 @@ def open_log(log: Log, listener: Callable[[Event], None] | None = None) -> struc
         # Other formatters show variables, and so secrets (findings/structlog-locals.sh).
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
         if console
-        else structlog.processors.JSONRenderer()
+        else structlog.processors.JSONRenderer(serializer=_in_json)
     )
     if log.file is None:
         renderer = with_fields(renderer, sys.stderr)
@@ -120,9 +121,15 @@ class _Lines:
 
     def __init__(self, handler: logging.Handler) -> None:
         self._handler = handler
+        self._record = logging.makeLogRecord({})  # the same for each line: making one takes longer than writing it
 
     def msg(self, message: str) -> None:
-        self._handler.handle(logging.makeLogRecord({"msg": message}))
+        self._handler.acquire()
+        try:
+            vars(self._record).update(msg=message)
+            self._handler.emit(self._record)
+        finally:
+            self._handler.release()
 
     debug = info = warning = error = critical = exception = msg
 
@@ -156,6 +163,14 @@ class _Rotated(RotatingFileHandler):
             super().doRollover()
         except OSError:
             self.stream = self._open()
+
+
+def _in_json(event: Event, *, default: Callable[[object], object]) -> str:
+    """A line of the log. A JSON encoder with a `default` is made again for each line, and few lines need one."""
+    try:
+        return json.dumps(event)
+    except TypeError:
+        return json.dumps(event, default=default)
 
 
 def _one_line(_logger: Any, _method: str, event: Event) -> Event:
