@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files.abilities import ORDINARY, Abilities
 from filedrop.files.certainty import CERTAINTY
-from filedrop.files.refusals import meant, outlasting
+from filedrop.files.refusals import means_no_file, meant, outlasting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -214,13 +214,11 @@ class Entry:
     def exists(self) -> bool:
         """Whether anything is there. Raises OSError if that is unknown."""
         try:
-            self.lstat()
-        except FileNotFoundError:
-            return False
+            outlasting(self._lstat, self.directory.abilities)
         except OSError as error:
-            if error.errno == errno.ENAMETOOLONG:  # no file can have this name
+            if means_no_file(error):  # most often; the error for a caller takes as long as the system's call
                 return False
-            raise
+            raise meant(error, self) from None
         return True
 
     def is_folder(self) -> bool:
@@ -253,9 +251,8 @@ class Entry:
         try:
             outlasting(lambda: _unlink(self), self.directory.abilities)
         except OSError as error:
-            said = meant(error, self)
-            if not (missing_ok and isinstance(said, FileNotFoundError)):
-                raise said from None
+            if not (missing_ok and means_no_file(error)):
+                raise meant(error, self) from None
 
     def rmdir(self) -> None:
         """Remove an empty folder. Raises OSError."""

@@ -43,6 +43,12 @@ def meant(error: OSError, where: object) -> OSError:
     return error
 
 
+def means_no_file(error: OSError) -> bool:
+    """Whether an error means that no file has this name, or can have it."""
+    code = _MEANT.get(getattr(error, "winerror", None) or 0, error.errno)
+    return code in (errno.ENOENT, errno.ENAMETOOLONG)
+
+
 def outlasting(call: Callable[[], T], abilities: Abilities, passing: Container[int | None] = PASSING) -> T:
     """The result of a call in a folder with these abilities; where others use it, errors that pass are waited for.
 

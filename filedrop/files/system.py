@@ -132,7 +132,7 @@ else:
         try:
             entry.unlink(missing_ok=True)
         except OSError as error:
-            if error.errno not in (errno.EISDIR, errno.ENAMETOOLONG):
+            if error.errno != errno.EISDIR:
                 raise
 
     def place(source: Entry, target: Entry) -> None:
