@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
 
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:Z|[+-]\d\d:\d\d|T.*)?|(\d{4})(\d\d)(\d\d)(?:\d.*)?", re.ASCII)
 _FINEST = timedelta(milliseconds=10)  # some databases store moments in steps of 1/300 s
@@ -25,9 +26,21 @@ def calendar_day(written: str) -> str:
     return "-".join(filter(None, found.groups())) if found else written
 
 
+def now() -> datetime:
+    """The wall clock, with its offset."""
+    seconds = time.time()
+    return datetime.fromtimestamp(seconds, _zone(seconds // 900))
+
+
+@lru_cache(1)
+def _zone(_quarter: float) -> tzinfo | None:
+    """The offset in this quarter of an hour: it changes only between two."""
+    return datetime.now().astimezone().tzinfo
+
+
 def today() -> date:
     """Today, in this computer's time zone."""
-    return from_seconds(time.time()).date()
+    return now().date()
 
 
 def moment(timestamp: str | None) -> datetime | None:

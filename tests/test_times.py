@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
-from filedrop.times import calendar_day, from_seconds, local, moment, same_moment
+from filedrop.times import calendar_day, from_seconds, local, moment, now, same_moment
 
 NOON = "2026-11-20T12:00:05.778+00:00"
 
@@ -107,3 +109,10 @@ def test_a_day_however_it_is_written(written: str) -> None:
 def test_what_is_no_day(written: str) -> None:
     """What isn't a date stays as it is written."""
     assert calendar_day(written) == written
+
+
+def test_now_has_the_present_offset() -> None:
+    """The wall clock, with the offset of this computer's time zone."""
+    before, present, after = datetime.now(UTC), now(), datetime.now(UTC)
+    assert before <= present <= after
+    assert present.utcoffset() == datetime.now().astimezone().utcoffset()

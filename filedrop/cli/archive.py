@@ -27,10 +27,9 @@ from filedrop.inbound.pages import PageMaker
 from filedrop.inbound.placing import place
 from filedrop.model.document import local_name, same_participant
 from filedrop.model.message import Message
-from filedrop.process.clock import now
 from filedrop.storage.folders import inbound_folder, unassigned_folder
 from filedrop.text import command
-from filedrop.times import local, moment
+from filedrop.times import local, moment, now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -15,12 +15,11 @@ from filedrop.cli.show import change_in_words, complain, say, show_json, tell
 from filedrop.files.patience import within
 from filedrop.journal import Known
 from filedrop.model.message import number as as_number
-from filedrop.process.clock import now
 from filedrop.storage import sidecar
 from filedrop.storage.folders import received_paths
 from filedrop.storage.names import POSTED, unnumbered
 from filedrop.text import command, forms
-from filedrop.times import here, local, moment, stated
+from filedrop.times import here, local, moment, now, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

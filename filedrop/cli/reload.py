@@ -15,10 +15,9 @@ from filedrop.cli.opening import WHO_MAY, act_as_owner, open_config
 from filedrop.cli.show import say
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import shortage
-from filedrop.process.clock import now
 from filedrop.process.lock import is_running, running_process
 from filedrop.status import daemon_file
-from filedrop.times import moment
+from filedrop.times import moment, now
 
 if TYPE_CHECKING:
     from datetime import datetime

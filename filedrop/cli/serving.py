@@ -24,13 +24,13 @@ from filedrop.daemon.hosting import Hosting
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.model.hosts import CHORES, lease_of
 from filedrop.process import logs
-from filedrop.process.clock import now
 from filedrop.process.lock import boot_id, locked_state, state_id
 from filedrop.process.loop import attempt
 from filedrop.process.share import Share
 from filedrop.process.systemd import notify, watchdog_interval
 from filedrop.status.status_file import StatusFile
 from filedrop.status.together import with_others
+from filedrop.times import now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, MutableMapping

@@ -11,6 +11,7 @@ import re
 import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from filedrop.times import month
@@ -36,7 +37,7 @@ _SCHEME = re.compile(
     r"|[a-z0-9-]+::(?=urn:|https?:)",  # of other networks
     re.IGNORECASE,
 )
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_CROCKFORD = list(map("".join, product("0123456789ABCDEFGHJKMNPQRSTVWXYZ", repeat=2)))  # ten bits each
 
 
 class State(StrEnum):
@@ -113,7 +114,7 @@ def expects_answer(process_id: str | None, document_type: str | None) -> bool:
 def new_id(now: datetime) -> str:
     """A new id for a drop: 26 letters that sort by time (a ULID: 48 bits of milliseconds, 80 random bits)."""
     number = (int(now.timestamp() * 1000) << 80) | secrets.randbits(80)
-    return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+    return "".join([_CROCKFORD[(number >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,15 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from filedrop.pauses import REQUEST, Backoff
 from filedrop.process.pool import Pool
+from filedrop.times import now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import timedelta
-
-
-def now() -> datetime:
-    """The wall clock, with its offset."""
-    return datetime.now().astimezone()
+    from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
