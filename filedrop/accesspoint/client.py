@@ -6,11 +6,13 @@ Rejected and Unexplained from `send`. Before Unavailable is raised, the request 
 
 from __future__ import annotations
 
+import sys
 import time
+import warnings
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from filedrop.accesspoint import answers, verdict
 from filedrop.accesspoint.download import fetch
@@ -24,12 +26,13 @@ from filedrop.pauses import REQUEST
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import date
+    from datetime import date, datetime
     from typing import BinaryIO
 
     from filedrop.accesspoint.answers import Page, Statistics
     from filedrop.accesspoint.listing import Listing
     from filedrop.accesspoint.multipart import Source
+    from filedrop.accesspoint.transport import Transport
     from filedrop.config import Account
     from filedrop.model.document import Ids
     from filedrop.model.message import Message
@@ -42,7 +45,38 @@ DIRECTORY_SILENCE = 4.0  # seconds: short, because a document waits for the dire
 _READ = (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND)  # contract 6, Read means safe
 
 
-class AccessPoint:
+class _Requests:
+    """The requests, loaded with the first one; of two that two threads load, one is left."""
+
+    def __init__(self, load: Callable[[], Transport]) -> None:
+        self._load = load
+
+    @cached_property
+    def _transport(self) -> Transport:
+        return self._load()
+
+    def clock(self) -> datetime | None:
+        """The access point's clock now, by its latest answer; None where that is unknown."""
+        return self._transport.clock()
+
+    def login_changed(self) -> bool:
+        """Whether the login has changed since it was refused."""
+        return self._transport.login_changed()
+
+    def read_ca_file(self) -> None:
+        """Trust the authorities that are in ca_file by now. Raises ConfigError where it can't be used."""
+        self._transport.read_ca_file()
+
+    def distrust(self) -> None:
+        """Stop using this thread's connections: its last answer belonged to another request."""
+        self._transport.distrust()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+
+
+class AccessPoint(_Requests):
     """One account at an access point.
 
     When `stopped` is set, there are no more retries and no further pages. `retry` is for requests that never
@@ -58,24 +92,13 @@ class AccessPoint:
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        from filedrop.accesspoint.transport import Transport  # noqa: PLC0415 - saves 120 ms in `--help`
-
         self.identity = login.identity
         self._address = Address(login.base_url)
         self._stopped = stopped
         self.cut_short: dict[str, str] = {}
         """For each list, why its last reading could not reach its end; "" where it did."""
-        self._transport = Transport(login, self._address, stopped=stopped, retry=retry, monotonic=monotonic, wall=wall)
-        self.clock, self.login_changed = self._transport.clock, self._transport.login_changed
-        self.read_ca_file = self._transport.read_ca_file
-
-    def distrust(self) -> None:
-        """Stop using this thread's connections: its last answer belonged to another request."""
-        self._transport.distrust()
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._transport.close()
+        rules = {"stopped": stopped, "retry": retry, "monotonic": monotonic, "wall": wall}
+        super().__init__(partial(_transport, login, self._address, **rules))
 
     def send(self, ids: Ids, document: Source) -> Message:
         """Post a document and return its message; all other answers raise, by contract 6's table.
@@ -298,6 +321,15 @@ class AccessPoint:
             raise
         finally:
             self.note_cut_short(name, why)
+
+
+def _transport(login: Account, address: Address, **rules: Any) -> Transport:
+    """The requests. Only now requests and its libraries are loaded: a tenth of a start."""
+    modules: dict[str, object] = sys.modules  # type: ignore[assignment] # None is allowed
+    modules.setdefault("charset_normalizer", None)  # requests would guess encodings with it: 3 MB
+    with warnings.catch_warnings(action="ignore"):  # that it is missing
+        from filedrop.accesspoint.transport import Transport  # noqa: PLC0415
+    return Transport(login, address, **rules)
 
 
 def _page(name: str, answer: verdict.Answer) -> Page:

@@ -29,8 +29,6 @@ from filedrop.model.document import State
 from filedrop.process import logs
 from filedrop.process.control import Control, reload_on_signal, stop_on_signals
 from filedrop.process.lock import locked_state
-from filedrop.status.status_file import StatusFile
-from filedrop.status.together import with_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -179,6 +177,8 @@ class Tally:
 def run_once(config: Config, stopped: threading.Event) -> int:
     """Send and fetch what is there now, and return the exit status."""
     from filedrop.cli.status import lines_of  # noqa: PLC0415 - a daemon doesn't need it
+    from filedrop.status.status_file import StatusFile  # noqa: PLC0415 - a daemon loads it when it works already
+    from filedrop.status.together import with_others  # noqa: PLC0415 - likewise
 
     tally = Tally()
     terminal = sys.stdout.isatty()

@@ -13,10 +13,9 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from filedrop.alerts.teller import Teller
 from filedrop.cli.opening import database, host_name, shared
 from filedrop.daemon.change import Change, change_to, check_changed_files, hung_folder
 from filedrop.daemon.daemon import TICK_EVERY, Configured, Daemon
@@ -28,8 +27,6 @@ from filedrop.process.lock import boot_id, locked_state, state_id
 from filedrop.process.loop import attempt
 from filedrop.process.share import Share
 from filedrop.process.systemd import notify, watchdog_interval
-from filedrop.status.status_file import StatusFile
-from filedrop.status.together import with_others
 from filedrop.times import now
 
 if TYPE_CHECKING:
@@ -37,11 +34,13 @@ if TYPE_CHECKING:
 
     import structlog
 
+    from filedrop.alerts.teller import Teller
     from filedrop.config import Config
     from filedrop.daemon.account import Account
     from filedrop.journal import Journal
     from filedrop.model.report import DaemonReport
     from filedrop.process.control import Control
+    from filedrop.status.status_file import StatusFile
 
     Hear = Callable[[MutableMapping[str, Any]], None]
 
@@ -111,19 +110,30 @@ def _begin_log(log: structlog.stdlib.BoundLogger, config: Config) -> None:
 
 @dataclass
 class Serving:
-    """A daemon by one configuration, and what tells of it."""
+    """A daemon by one configuration, and what tells of it, which is loaded when the daemon works already."""
 
     config: Config
     daemon: Daemon
     log: structlog.stdlib.BoundLogger
 
     def __post_init__(self) -> None:
-        """Tell by this configuration."""
-        journal, self.share = self.daemon.journal, self.daemon.share
-        self._teller = Teller(self.config, journal, self.log, share=self.share)
-        self._status_file = StatusFile(
+        """Serve what the daemon serves."""
+        self.share = self.daemon.share
+
+    @cached_property
+    def _teller(self) -> Teller:
+        from filedrop.alerts.teller import Teller  # noqa: PLC0415 - after READY
+
+        return Teller(self.config, self.daemon.journal, self.log, share=self.share)
+
+    @cached_property
+    def _status_file(self) -> StatusFile:
+        from filedrop.status.status_file import StatusFile  # noqa: PLC0415 - likewise
+        from filedrop.status.together import with_others  # noqa: PLC0415 - likewise
+
+        return StatusFile(
             self.config,
-            journal,
+            self.daemon.journal,
             self.log,
             alerts=self._teller.troubles,
             tables=lambda: self.daemon.mapping.troubles,
@@ -136,7 +146,6 @@ class Serving:
         """Start all threads."""
         self.log.info("service.started", companies=len(self.config.companies), accounts=len(self.config.accounts))
         self.daemon.start()
-        self.report()
 
     def report(self) -> None:
         """Tell how it stands, and tell whom it concerns."""
@@ -182,7 +191,7 @@ class Serving:
         if CHORES in self.share.mine and (self.share.is_draining or self._teller.is_closed):
             self._teller.close()
             if self._teller.has_ended():  # else it would send again, and remember, what is another host's by then
-                self._teller = Teller(self.config, self.daemon.journal, self.log, share=self.share)
+                del self._teller  # a new one is made
                 self.share.give_back(CHORES)
 
     def close(self) -> None:
@@ -233,6 +242,7 @@ class Process:
         self.current.start()
         notify("READY=1")
         self._show_life()
+        self.current.report()
         while not self.control.stopped.wait(min(TICK_EVERY, self.interval or TICK_EVERY)):
             self._tick()
             if self.control.take_reload():
@@ -322,6 +332,7 @@ class Process:
         current.stop_but_commands()
         self._follow(following)
         following.start()
+        following.report()
 
     def _follow(self, following: Serving) -> None:
         following.share.configure(following.config)

@@ -3,9 +3,12 @@
 Sections never change, know their keys, and take a key that is `null` (`retry:` with nothing after it) as left out.
 """
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, ClassVar
+
+os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # it would look for some among all that is installed
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
