@@ -1,7 +1,7 @@
 """What is measured. Importing this registers all cases, in the order in which they are run."""
 
 from benchmarks.cases import identifying, showing, server, outward, inward, latency, growth, idle  # isort: skip
-from benchmarks.cases import memory, start, status, database, hosts, soak, compare  # isort: skip
+from benchmarks.cases import memory, start, status, database, hosts, takeover, soak, compare  # isort: skip
 
 __all__ = [
     "compare",
@@ -19,4 +19,5 @@ __all__ = [
     "soak",
     "start",
     "status",
+    "takeover",
 ]

@@ -20,7 +20,7 @@ from filedrop.daemon.balance import is_short, to_spare, to_take
 from filedrop.daemon.looking import AccountsInSight, Looking
 from filedrop.errors import JournalError, OtherDatabase
 from filedrop.files.certainty import CERTAINTY, elapsed
-from filedrop.model.hosts import CHORES, lease_of
+from filedrop.model.hosts import CHORES, TAKES, lease_of
 from filedrop.process.share import Share
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ BEATS = 10.0  # signs of life within the time after which a host is replaced
 MARGIN = 0.2  # of that time, before whose end a host stops changing anything
 A_GLANCE = 0.02  # seconds between two looks whether the first sign of life was answered
 ACCOUNTS = "accounts of companies"  # one of the settings that all hosts must have alike
-_TAKES = "takes"  # no setting, but beside them: the leases that a host would take from another
 REPLACED = 1  # exit status: a service manager starts it again
 
 
@@ -282,7 +281,7 @@ class Hosting(Share):
         if self._offered not in self.known or seen.is_taken(self._offered, but=me):
             self._offered = ""
         if self._shares and not self._offered and not self._drained & self.mine:
-            takes = {host: json.loads(host.settings).get(_TAKES, ()) for host in able}
+            takes = {host: json.loads(host.settings).get(TAKES, ()) for host in able}
             self.spare = to_spare(me, takes, seen, self.known, time.time())
         self._look_for_folders(is_wanted=self._shares and is_short(me, able, seen))
 
@@ -303,7 +302,7 @@ class Hosting(Share):
         elif elapsed() - self._looked > self._takeover:
             self._looked = elapsed()
             self._in_sight.look(self._folders_of)
-        self._hosts.say(json.dumps(self._settings | {_TAKES: self._in_sight.leases}))
+        self._hosts.say(json.dumps(self._settings | {TAKES: self._in_sight.leases}))
 
     def _may_take(self, host: Host) -> bool:
         """Whether a host can take what is free: it lives, by the same settings."""
@@ -351,4 +350,4 @@ def _objection(seen: Seen, me: Host, settings: dict[str, Any]) -> str:
 
 def _alike(settings: dict[str, Any]) -> dict[str, Any]:
     """What a host says, but for what it takes."""
-    return {key: value for key, value in settings.items() if key != _TAKES}
+    return {key: value for key, value in settings.items() if key != TAKES}

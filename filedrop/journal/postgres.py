@@ -249,24 +249,20 @@ class Postgres(Engine):
         try:
             yield
         except psycopg.Error as error:
-            reason = self.address.reason(error)
             if error.sqlstate == FENCED:
                 raise JournalError(
                     f"another host has replaced this one in the journal {self.address}: nothing is posted here"
                 ) from error
             if error.sqlstate in _DAMAGE:
                 self._damage = self.trouble = (
-                    f"the journal {self.address} is damaged: {reason}. Nothing is posted. Stop filedrop, and restore "
-                    "the database from its latest backup"
+                    f"the journal {self.address} is damaged: {self.address.reason(error)}. Nothing is posted. "
+                    "Stop filedrop, and restore the database from its latest backup"
                 )
                 raise DamagedJournal(self.trouble) from error
-            sentence = (
-                f"the journal {self.address} can't be used: {reason}; nothing is posted until it can: "
-                "see that the server runs and lets filedrop in"
-            )
+            trouble = self.address.trouble(error)
             if isinstance(error, psycopg.OperationalError):
-                self.trouble = sentence  # what can't be read can't be written
-            raise JournalError(sentence) from error
+                self.trouble = trouble  # what can't be read can't be written
+            raise JournalError(trouble) from error
 
     def _take_up(self, *, creates: bool) -> str:
         """Make the tables in a new database. Returns the journal's id. Raises JournalError, psycopg.Error.

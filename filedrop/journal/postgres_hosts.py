@@ -24,7 +24,7 @@ from filedrop.journal import postgres_looks
 from filedrop.journal.engine import refuse_moved
 from filedrop.journal.postgres_session import end_sessions, lineage_of
 from filedrop.journal.sharing import HOSTS, LEASES, REPORTS, seen_in
-from filedrop.model.hosts import Host, Me, Seen
+from filedrop.model.hosts import TAKES, Host, Me, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,12 +59,17 @@ _REPLACE = (
 )
 _KNOW = "INSERT INTO leases VALUES (%(lease)s, '', '', %(at)s, '', '') ON CONFLICT DO NOTHING"
 _FENCE = "SELECT fence(%(mine)s)"
-_TAKE = """
+# One host at a time takes something, so each sees what the hosts before it have taken.
+_TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('filedrop leases'))"
+_TAKE = f"""
     UPDATE leases SET incarnation = %(mine)s, host = %(name)s,
         since = CASE host WHEN %(name)s THEN since ELSE %(at)s END,
         before = CASE host WHEN %(name)s THEN before ELSE host END,
         drained = coalesce(nullif(drained, %(name)s), '')
-    WHERE name = %(lease)s AND incarnation = ''
+    WHERE name = %(lease)s AND incarnation = '' AND NOT EXISTS (
+        SELECT 1 FROM leases AS theirs JOIN hosts USING (incarnation)
+        WHERE hosts.incarnation <> %(mine)s AND settings::jsonb - '{TAKES}' <> %(settings)s::jsonb - '{TAKES}'
+    )
 """
 _GIVE_BACK = "UPDATE leases SET incarnation = '' WHERE name = %(lease)s AND incarnation = %(mine)s"
 _REPORT = """
@@ -135,10 +140,11 @@ class Hosts:
         return True
 
     def take(self, lease: str) -> bool:
-        """Take what is free. Returns whether it was, and is ours now."""
+        """Take what is free, unless a host serves by other settings. Returns whether it is ours now."""
         values = self._values(lease=lease)
         with self._open() as session, session.transaction():
             session.execute(_FENCE, values)
+            session.execute(_TAKE_TURNS)
             session.execute(_KNOW, values)
             return session.execute(_TAKE, values).rowcount == 1
 
@@ -185,7 +191,7 @@ class Hosts:
                 self._session = self._connect()
             yield self._session
         except psycopg.Error as error:
-            raise JournalError(f"{self._address}: {self._address.reason(error)}") from error
+            raise JournalError(self._address.trouble(error)) from error
 
     def _connect(self) -> Session:
         session = self._address.connect(self.me.incarnation, self._patience)

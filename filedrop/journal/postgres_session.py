@@ -169,6 +169,13 @@ class Address:
         said = "; ".join(line.strip() for line in said.splitlines())
         return said.replace(str(self._values["password"]), "***") if self._values.get("password") else said
 
+    def trouble(self, error: psycopg.Error) -> str:
+        """The sentence about an error, for the person who must act."""
+        return (
+            f"the journal {self} can't be used: {self.reason(error)}; nothing is posted until it can: "
+            "see that the server runs and lets filedrop in"
+        )
+
     def connect(self, name: str, patience: float) -> Session:
         """A new session with this application name; it commits each statement by itself.
 

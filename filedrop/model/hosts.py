@@ -17,6 +17,8 @@ def lease_of(account: str) -> str:
     return f"account/{account}"
 
 
+TAKES = "takes"
+"""The key of a host's settings that is no setting, but the leases that it would take from another host."""
 WITHIN = 10.0  # seconds in which a share is to show on one host what another has made there
 _SILENT = 2  # times as long as until it is replaced
 

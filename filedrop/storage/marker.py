@@ -79,9 +79,9 @@ def clear_replaced(folder: Directory, folder_id: str) -> None:
 
 def why_outdated(missing: int) -> str:
     """The sentence for people about a folder of which the journal lacks `missing` changes."""
+    changes = "1 change" if missing == 1 else f"{missing} changes"
     return (
-        f"the journal is older than this folder: it lacks {missing} changes. An older copy of the journal was "
-        f"restored, "
-        "or its latest records are lost. filedrop learns from the sidecars here what was sent since, and looks for the "
+        f"the journal is older than this folder: it lacks {changes}. An older copy of the journal was restored, or its "
+        "latest records are lost. filedrop learns from the sidecars here what was sent since, and looks for the "
         "documents in sending/ at the access point before it sends them. Check whether received documents came twice"
     )

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ import structlog
 from support.commands import run_here
 from support.drops import drop
 from support.postgres import programs
+from support.proxy import Proxy
 
 from filedrop.config import load
 from filedrop.daemon.hosting import Hosting, SignsOfLife
@@ -89,6 +91,48 @@ def test_what_it_served_is_free(two: tuple[Postgres, Hosts, Hosts]) -> None:
     with pytest.raises(JournalError):
         a.take("account/main")
     assert a.beat().beat is None
+
+
+def test_hosts_with_other_settings(two: tuple[Postgres, Hosts, Hosts]) -> None:
+    """A host takes nothing while another one serves by other settings, also if both begin when nothing is served."""
+    _, a, b = two
+    a.say('{"root": "/here"}')
+    b.say('{"root": "/there"}')
+    assert a.beat().leases == b.beat().leases == {}
+    assert a.take("account/north")
+    assert not b.take("account/south")
+    b.say('{"root": "/here", "takes": ["account/north"]}')
+    b.beat()
+    assert b.take("account/south")
+    a.give_back("account/north")
+    a.say('{"root": "/there"}')
+    assert not a.take("account/north")
+
+
+def test_hosts_that_take_together(two: tuple[Postgres, Hosts, Hosts]) -> None:
+    """Of two hosts with different settings that take at the same time, only one takes anything."""
+    _, a, b = two
+    a.say('{"root": "/here"}')
+    b.say('{"root": "/there"}')
+    assert a.beat().leases == b.beat().leases == {}
+    for nth in range(10):
+        leases = {host: f"{host.me.name}{nth}" for host in (a, b)}
+        with ThreadPoolExecutor() as pool:
+            taken = list(pool.map(lambda host, lease: host.take(lease), leases, leases.values()))
+        assert sorted(taken) == [False, True]
+        for host, lease in leases.items():
+            host.give_back(lease)
+
+
+def test_database_that_does_not_answer(postgres: Server) -> None:
+    """A look that gets no answer ends with a sentence that says what to do."""
+    with closing(Proxy(postgres.folder / ".s.PGSQL.5432")) as proxy:
+        address = f"postgresql://filedrop@127.0.0.1:{proxy.port}/{postgres.emptied()}"
+        with closing(opened(address)) as engine, closing(hosts_among(engine, "a", takeover=1.0)) as hosts:
+            hosts.look()
+            proxy.lose(answers=True)
+            with pytest.raises(JournalError, match=r"can't be used: wait timeout expired; .* see that the server runs"):
+                hosts.look()
 
 
 def test_one_that_is_amid_a_transaction(two: tuple[Postgres, Hosts, Hosts]) -> None:

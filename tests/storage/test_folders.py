@@ -15,7 +15,7 @@ from filedrop.files import Directory
 from filedrop.inbound.temporary import piece_name, temporary_name
 from filedrop.journal import Journal
 from filedrop.storage.folders import PLACES, InboundFolder, OutboundFolder
-from filedrop.storage.marker import MARKER
+from filedrop.storage.marker import MARKER, why_outdated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -499,3 +499,9 @@ def test_notes_are_told_from_other_files(root: Path) -> None:
         (folder.path / name).touch()
     assert list(folder.documents("")) == ["a.xml"]
     assert set(folder.notes("")) == {("a.xml.json", "a.xml"), ("b.xml.json", "b.xml"), ("b.xml.why.txt", "b.xml")}
+
+
+def test_number_of_missing_changes() -> None:
+    """What the journal lacks is counted in correct English."""
+    assert " it lacks 1 change. " in why_outdated(1)
+    assert " it lacks 2 changes. " in why_outdated(2)
