@@ -122,6 +122,7 @@ class _Placing:
         self._whole = whole
         self._now = context.now()
         self._names: dict[int, str] = {}
+        self._sidecars: dict[int, bytes] = {}  # what commands are told of them: people may write into the files
         self._rows: dict[int, MessageRow] = {}
         self._results: dict[int, MessageRow | Exception] = {}
 
@@ -133,6 +134,7 @@ class _Placing:
                     see_there(self._here / temporary)
                 if resumed and (name := reserved_before(self._folder, self._here, fetched)):
                     self._names[msg_no] = name
+                    self._sidecars[msg_no] = sidecar_of(self._context, self._folder, fetched, name, self._now)
             except (FolderUnavailable, OSError) as error:
                 self._results[msg_no] = error
         self._reserve(
@@ -152,7 +154,8 @@ class _Placing:
         self._each(self._rename)
         for msg_no in self._left():
             name = self._names[msg_no]
-            self._results[msg_no] = replace(self._rows[msg_no], file=name, wanted="", sidecar=self._sidecar(msg_no))
+            sidecar = self._sidecars[msg_no].decode()
+            self._results[msg_no] = replace(self._rows[msg_no], file=name, wanted="", sidecar=sidecar)
             self._context.log.info("message.received", company=self._folder.company, file=name, msg_no=msg_no)
         return self._results
 
@@ -169,22 +172,18 @@ class _Placing:
 
     def _placed(self, msg_no: int) -> MessageRow:
         """The row of a message with its sidecar."""
-        return replace(self._whole[msg_no].row, sidecar=self._sidecar(msg_no))
+        return replace(self._whole[msg_no].row, sidecar=self._sidecars[msg_no].decode())
 
     def _is_owed(self, msg_no: int) -> bool:
         """Whether something is made beside the document later (pages)."""
         return self._folder.has_pages or self._whole[msg_no].has_pdf_alone()
-
-    def _sidecar(self, msg_no: int) -> str:
-        """What a command is told of it: people may write into the file that lies beside it."""
-        return sidecar_of(self._context, self._folder, self._whole[msg_no], self._names[msg_no], self._now).decode()
 
     def _reserve(self, left: Mapping[int, Fetched]) -> None:
         for msg_no, result in reserve(self._context, self._folder, self._here, left, self._now).items():
             if isinstance(result, OSError):
                 self._results[msg_no] = result
             else:
-                self._names[msg_no] = result
+                self._names[msg_no], self._sidecars[msg_no] = result
 
     def _responses(self) -> Iterator[Response]:
         """What the documents answer that are responses. Before they are placed, so that a crash loses none."""
@@ -255,7 +254,8 @@ class _Placing:
         result = reserve(self._context, self._folder, self._here, {msg_no: fetched}, self._now)[msg_no]
         if isinstance(result, OSError):
             raise result
-        return result
+        name, self._sidecars[msg_no] = result
+        return name
 
 
 def _with_facts(context: MessageSource, folder: InboundFolder, whole: Mapping[int, Fetched]) -> dict[int, Fetched]:

@@ -35,24 +35,28 @@ _BLOCKED = {errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS,
 
 def reserve(
     context: MessageSource, folder: InboundFolder, here: Directory, batch: Mapping[int, Fetched], now: datetime
-) -> dict[int, str | OSError]:
-    """Reserve names for a batch; its sidecars are brought to the disk together. Returns each one's name or error."""
-    results: dict[int, str | OSError] = {}
+) -> dict[int, tuple[str, bytes] | OSError]:
+    """Reserve names for a batch; its sidecars are brought to the disk together.
+
+    Returns the name and the sidecar of each, or its error.
+    """
+    results: dict[int, tuple[str, bytes] | OSError] = {}
     names = {msg_no: _free_names(folder, here, fetched, fetched.row.wanted) for msg_no, fetched in batch.items()}
     with Drafts(here) as drafts:
         while left := batch.keys() - results.keys():
-            written: dict[int, tuple[str, Draft]] = {}
+            written: dict[int, tuple[str, bytes, Draft]] = {}
             for msg_no in sorted(left):
                 try:
                     name = next(names[msg_no])
-                    written[msg_no] = name, drafts.write(sidecar_of(context, folder, batch[msg_no], name, now))
+                    content = sidecar_of(context, folder, batch[msg_no], name, now)
+                    written[msg_no] = name, content, drafts.write(content)
                 except OSError as error:
                     results[msg_no] = error
             drafts.flush()
-            for msg_no, (name, draft) in written.items():
+            for msg_no, (name, content, draft) in written.items():
                 try:
                     drafts.place(draft, here.entry(f"{name}.json"))
-                    results[msg_no] = name
+                    results[msg_no] = name, content
                 except FileExistsError:  # another file took the name meanwhile: the next one
                     continue
                 except OSError as error:
