@@ -166,6 +166,7 @@ class Account:
                 now=clockwork.now,
                 log=log,
                 submit=self.fetchers.submit,
+                pace=self.fetchers.pace,
                 record=common.recorder.put,
                 pages=common.pages,
                 config=settings,

@@ -35,6 +35,7 @@ from filedrop.files.drafts import (
     clear_silly,
     create_temporary,
     create_whole,
+    flush,
     make_folder,
     replace_whole,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "create_whole",
     "discard",
     "finish_move",
+    "flush",
     "identity_at",
     "identity_of",
     "is_closed",

@@ -24,6 +24,7 @@ from filedrop.files.refusals import means_no_file, meant, outlasting
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_OLD = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 # `owner`: whose the draft is, where several write into one folder. .json, .why: of earlier versions.
 DRAFT = re.compile(r"\.(?P<id>[0-9A-HJKMNP-TV-Z]{26})(\.(?P<owner>[0-9a-f]{8}))?(\.[0-9]{1,3})?\.(json|why|part|tmp)")
@@ -239,6 +240,10 @@ class Entry:
         """Create a file, and open it to read and write. Returns its descriptor. Raises OSError."""
         CERTAINTY.wait()
         return os.open(self.address, _NEW, 0o666, dir_fd=self.descriptor)
+
+    def open_to_write(self) -> int:
+        """Open a file to read and write. Returns its descriptor. Raises OSError."""
+        return os.open(self.address, _OLD, dir_fd=self.descriptor)
 
     def mkdir(self) -> None:
         """Create a folder for this user alone. Raises OSError."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.model.message import Message
     from filedrop.process.loop import Loop
+    from filedrop.process.pool import Pace
     from filedrop.storage.folders import InboundFolder
 
 
@@ -60,12 +61,14 @@ class MessageSource:
 class InboundContext(MessageSource):
     """Dependencies of one account's way in.
 
-    `submit` has a request made by another thread, or calls its second argument where the request never begins; `record`
-    queues a message that was marked as read. When such a message is recorded, its page may be owed: `pages` is woken.
+    `submit` has a request made by another thread, or calls its second argument where the request never begins; `pace`
+    is that of these requests. `record` queues a message that was marked as read. When such a message is recorded, its
+    page may be owed: `pages` is woken.
     """
 
     breaker: CircuitBreaker
     submit: Callable[[Callable[[], None], Callable[[], None]], None]
+    pace: Pace
     record: Callable[[MarkedRead], None]
     pages: Loop
 

@@ -27,7 +27,7 @@ from filedrop.process.pool import Pace
 from filedrop.text import size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import structlog
 
@@ -48,12 +48,17 @@ class Fetches:
     def __init__(self) -> None:
         self.under_way: set[Arrival] = set()
         self.whole: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
-        self.pace = Pace()
+        self._pace = Pace()  # of the requests of the account that the latest message is from
+
+    def begin(self, arrival: Arrival) -> None:
+        """Note that a message is to be fetched."""
+        self.under_way.add(arrival)
+        self._pace = arrival.context.pace
 
     @property
     def room(self) -> int:
         """How many more messages may be fetched now: while that is quick, one batch after the other."""
-        return BATCH - (len(self.under_way) if self.pace.is_quick else 0)
+        return BATCH - (len(self.under_way) if self._pace.is_quick else 0)
 
     def has_work(self, mailbox: queue.SimpleQueue[Letter]) -> bool:
         """Whether there is a message that was fetched, or a letter and room for it."""
@@ -65,7 +70,7 @@ class Fetches:
 
     def are_soon_through(self) -> bool:
         """Whether the next step is to wait for the rest of a batch."""
-        return bool(self.under_way) and self.pace.is_quick
+        return bool(self.under_way) and self._pace.is_quick
 
     def take_back(self, arrival: Arrival) -> bool:
         """Take back a message that was fetched or not. Returns whether the folder's worker is to look at that."""
@@ -229,9 +234,10 @@ class InboundDelivery:
         there: list[Arrival] = []
         try:
             here = self.folder.at()
+            refused = files.flush([here / fetched.row.temporary for _, fetched in whole if not fetched.is_on_disk])
             for arrival, fetched in whole:
                 try:
-                    _see_whole(here, fetched)
+                    _see_whole(here, fetched, refused)
                     there.append(arrival)
                 except (FolderUnavailable, OSError) as error:
                     self._end(arrival, error, pending)
@@ -277,7 +283,7 @@ class InboundDelivery:
 
     def _fetch(self, arrival: Arrival, pending: set[Arrival]) -> None:
         pending.discard(arrival)
-        self._fetches.under_way.add(arrival)
+        self._fetches.begin(arrival)
         arrival.context.submit(partial(self._fetched, arrival), partial(self._return, arrival))
 
     def _mark_read(self, arrival: Arrival, row: MessageRow, pending: set[Arrival]) -> None:
@@ -287,16 +293,15 @@ class InboundDelivery:
 
     def _fetched(self, arrival: Arrival) -> None:
         """Fetch a message. Called in a fetcher's thread."""
-        fetched, error, unread, begun = None, None, arrival.unread, self._workers.steady()
+        fetched, error, unread = None, None, arrival.unread
         try:
             if not self._is_silent and arrival.context.breaker.allows():
                 arrival.ask(arrival.context.now())
-                fetched = fetch(arrival.context, self.folder, unread.message, unread.row, self._leftovers)
+                fetched = fetch(arrival.context, self.folder, unread.message, unread.row, self._leftovers, later=True)
         except (AccessPointError, NotTaken, DocumentError, OSError) as failure:
             error = failure
             self._is_silent |= isinstance(failure, TimeoutError)
         finally:
-            self._fetches.pace.note(self._workers.steady() - begun)
             arrival.note_fetched(fetched)
             self._return(arrival, error)
 
@@ -371,11 +376,16 @@ def _see_space(folder: InboundFolder, least: int) -> None:
         )
 
 
-def _see_whole(here: Directory, fetched: Fetched) -> None:
-    """Check that a document may be named: its temporary file is still in the folder that is here now."""
+def _see_whole(here: Directory, fetched: Fetched, refused: Mapping[str, OSError]) -> None:
+    """Check that a document may be named: its temporary file is still in the folder that is here now, and on the disk.
+
+    `refused`: the errors of those that the disk didn't take.
+    """
     if fetched.whereabouts != here.whereabouts():
         raise FolderUnavailable(f"{here.path} was unavailable while messages were fetched into it, and is back")
     see_there(here / fetched.row.temporary)
+    if fetched.row.temporary in refused:
+        raise refused[fetched.row.temporary]
 
 
 def _key(row: MessageRow) -> tuple[str, int]:

@@ -1,7 +1,7 @@
 """Fetching a message: its document is downloaded into a temporary file, and read.
 
-After a fetch, the document and its attachments are whole and on the disk. The temporary files have no row yet: what a
-process that was killed has left, the next one removes.
+After a fetch, the document and its attachments are whole. They are on the disk before a row names them (delivery). What
+a process that was killed has left without a row, the next one removes.
 """
 
 from __future__ import annotations
@@ -32,18 +32,25 @@ if TYPE_CHECKING:
     from filedrop.storage.folders import InboundFolder
 
 
+TOGETHER = 1024 * 1024  # bytes: larger ones are brought to the disk one by one, while their folder does other work
+
+
 class NotTaken(FiledropError):
     """This message can't be taken, and the cause is the message itself."""
 
 
 class Fetched(NamedTuple):
-    """A message whose document is whole in a temporary file, which `row` is to name; `whereabouts` of its folder."""
+    """A message whose document is whole in a temporary file, which `row` is to name; `whereabouts` of its folder.
+
+    `is_on_disk`: whether the file is; it must be before `row` is written.
+    """
 
     message: Message
     row: MessageRow
     reading: Reading
     whereabouts: object
     attachments: tuple[Attachment, ...] = ()
+    is_on_disk: bool = True
 
     def has_pdf_alone(self) -> bool:
         """Whether the document is an envelope with a PDF in place of a document, and the PDF is to lie beside it."""
@@ -56,11 +63,18 @@ class Fetched(NamedTuple):
 
 
 def fetch(
-    context: MessageSource, folder: InboundFolder, message: Message, row: MessageRow | None, leftovers: set[str]
+    context: MessageSource,
+    folder: InboundFolder,
+    message: Message,
+    row: MessageRow | None,
+    leftovers: set[str],
+    *,
+    later: bool = False,
 ) -> Fetched:
     """Fetch a message, which has this row, into a temporary file and bring that to the disk.
 
-    A failed fetch leaves no file. Where the file can't be removed, its name is added to `leftovers`.
+    `later`: a small one is left to be brought there with others. A failed fetch leaves no file. Where the file can't be
+    removed, its name is added to `leftovers`.
     Raises NotTaken, DocumentError, AccessPointError, OSError.
     """
     ask = asking(local=folder.local)
@@ -75,17 +89,19 @@ def fetch(
         try:
             target: BinaryIO = Asked(file, ask)  # type: ignore[assignment] # it has the methods that are used
             reading = _read(context, message, target)
-            ask(lambda: os.fsync(file.fileno()))
+            is_on_disk = not (later and folder.local and reading.size <= TOGETHER)
+            if is_on_disk:
+                ask(lambda: os.fsync(file.fileno()))
             attachments = unpacked(folder, target, reading, temporary, leftovers, ask=ask)
             is_whole = True
         finally:
-            with suppress(OSError):  # a whole file is on the disk already
+            with suppress(OSError):  # a whole file is on the disk already, or its flush shows what is wrong
                 ask(file.close)
             if not is_whole:
                 discard(temporary, leftovers, ask)
     wanted = inbound_name(folder.pattern or DEFAULT, message, reading)
     row = replace(context.row_of(folder, row or message, "named"), temporary=temporary.name, wanted=wanted)
-    return Fetched(message, row, reading, temporary.directory.whereabouts(), attachments)
+    return Fetched(message, row, reading, temporary.directory.whereabouts(), attachments, is_on_disk)
 
 
 def unpacked(

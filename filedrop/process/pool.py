@@ -46,7 +46,7 @@ class Pace:
 
 
 class Pool:
-    """Up to `workers` threads, started when needed. `attempt` runs a task and survives its errors.
+    """Up to `workers` threads, started when needed. `attempt` runs a task and survives its errors; `pace` of the tasks.
 
     While tasks are quick, one thread does them all, and the others begin as soon as it is held up. `on_lull` is called
     when all tasks have ended, and after each that isn't quick: the next one may take as long.
@@ -76,7 +76,7 @@ class Pool:
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._begun = 0.0  # when the latest task began (time.monotonic)
-        self._pace = Pace()
+        self.pace = Pace()
         self._is_watched = False  # the only thread at work, by one that waits
         self._is_closed = False
         self._change = threading.Condition()
@@ -85,7 +85,7 @@ class Pool:
         """Queue a company's task. If the pool closes before it begins, `cancelled` is called instead. Thread-safe."""
         with self._change:
             if not self._is_closed:
-                if not (self._tasks and self._pace.is_quick):  # else a thread is awake
+                if not (self._tasks and self.pace.is_quick):  # else a thread is awake
                     self._change.notify()
                 self._tasks.setdefault(company, deque()).append((task, cancelled))
                 self._start_if_needed()
@@ -139,13 +139,13 @@ class Pool:
                     self._rest()
                 task, begun = self._begin(company), self._begun
             self._attempt(self._name, task)
-            self._pace.note(time.monotonic() - begun)
-            if not self._pace.is_quick:
+            self.pace.note(time.monotonic() - begun)
+            if not self.pace.is_quick:
                 self._on_lull()
 
     def _rest(self) -> None:
         """Wait for a task; or watch, as one of those that wait, whether the only thread at work is held up."""
-        watches = self._pace.is_quick and bool(self._tasks) and not self._is_watched
+        watches = self.pace.is_quick and bool(self._tasks) and not self._is_watched
         self._is_watched |= watches
         self._idle += 1
         if self.is_idle():
@@ -157,11 +157,11 @@ class Pool:
 
     def _next_company(self) -> str | None:
         """Whose turn it is; None where nobody has a task that may run now."""
-        if self._pace.is_quick and self._running.total():
+        if self.pace.is_quick and self._running.total():
             passed = time.monotonic() - self._begun
             if passed < HELD_UP:
                 return None
-            self._pace.note(passed)
+            self.pace.note(passed)
         may_run = [company for company in self._tasks if self._running[company] < self._each]
         return min(may_run, key=lambda company: (self._running[company], self._turns.get(company, 0)), default=None)
 

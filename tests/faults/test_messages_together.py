@@ -195,11 +195,12 @@ def test_the_journals_disk_is_full_too_while_they_get_their_names(world: World, 
     world.invariants()
 
 
-def test_the_disk_refuses_one(world: World, life: Life) -> None:
-    """A sidecar that isn't brought to the disk keeps back its own message alone."""
+@pytest.mark.parametrize("nth", [5, MESSAGES + 1 + 5], ids=["document", "sidecar"])  # between them, the folder
+def test_the_disk_refuses_one(world: World, life: Life, nth: int) -> None:
+    """A document or a sidecar that isn't brought to the disk keeps back its own message alone."""
 
     def refuse(what: str) -> None:
-        if what == "fsync" and tap.steps.count("fsync") == 5:
+        if what == "fsync" and tap.steps.count("fsync") == nth:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     fetch_all(life)

@@ -163,9 +163,9 @@ def test_in_batches(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_turns(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
     """While messages are fetched quickly, a step is due when a batch was fetched, and hands out the next one."""
     monkeypatch.setattr("filedrop.inbound.delivery.BATCH", 2)
-    monkeypatch.setattr("filedrop.process.pool.QUICK", 60.0)
     landing.fetched("1")
     landing.step()
+    landing.context.pace.note(0.0)
     landing.receive("2", "3", "4")
     landing.bring(2, 3, 4)
     landing.step()
@@ -779,11 +779,11 @@ def test_a_folder_that_can_not_be_brought_to_the_disk(landing: Landing) -> None:
     """What was fetched is removed, why is told of each, and all are fetched again when it can be."""
 
     def refuse(what: str) -> None:
-        if what == "fsync":
+        if what == "fsync" and tap.steps.count("fsync") == 3:  # after the two documents
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     landing.fetched("1", "2")
-    with tapped(refuse):
+    with tapped(refuse) as tap:
         landing.step()
     why = str(OSError(errno.EIO, os.strerror(errno.EIO), str(landing.world.inbound)))
     assert landing.ended() == [(1, why, False), (2, why, False)]
