@@ -8,10 +8,8 @@ configuration can't be used, the daemon that is there goes on.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -23,6 +21,7 @@ from filedrop.daemon.hosting import Hosting
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.model.hosts import CHORES, lease_of
 from filedrop.process import logs
+from filedrop.process.heap import Heap
 from filedrop.process.lock import boot_id, locked_state, state_id
 from filedrop.process.loop import attempt
 from filedrop.process.share import Share
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 
     Hear = Callable[[MutableMapping[str, Any]], None]
 
-M_ARENA_MAX = -8  # malloc.h of glibc
 A_GLANCE = 0.05  # seconds between checks whether what is on the wire has ended
 ALL = "all"  # accounts
 _CORRECT = "correct it, and run: filedrop reload"
@@ -63,7 +61,7 @@ def serve(
     `reread` returns the configuration as it is written now, or raises FiledropError. `hear` is told every event of the
     log; `is_up` is called when all works, and every few seconds from then on.
     """
-    _share_one_heap()
+    heap = Heap()
     log = logs.open_log(config.log, hear)
     _begin_log(log, config)
     try:
@@ -73,7 +71,7 @@ def serve(
             if not share.enter(control.stopped):
                 return
             daemon = Daemon(config, journal, stopped=threading.Event(), log=log, share=share)
-            Process(Serving(config, daemon, log), control, reread, hear, is_up).run()
+            Process(Serving(config, daemon, log), control, heap, reread, hear, is_up).run()
     except FiledropError as error:
         log.error("service.failed", why=str(error))  # noqa: TRY400 - a sentence says it
         raise
@@ -94,12 +92,6 @@ def share_of(config: Config, journal: Journal, log: structlog.stdlib.BoundLogger
     name, takeover = host_name(config), config.takeover.total_seconds()
     hosts = hosts_among(shared(journal), name, takeover=takeover, state=state_id(config.state), boot=boot_id())
     return Hosting(hosts, config, log)
-
-
-def _share_one_heap() -> None:
-    """Have glibc keep one heap: with one for each thread, what a burst has freed is kept from the other threads."""
-    with suppress(OSError, AttributeError, TypeError):  # not glibc
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 def _begin_log(log: structlog.stdlib.BoundLogger, config: Config) -> None:
@@ -231,6 +223,7 @@ class Process:
 
     current: Serving
     control: Control
+    heap: Heap
     reread: Callable[[], Config]
     hear: Hear | None
     is_up: Callable[[], None] | None
@@ -256,6 +249,7 @@ class Process:
         attempt(self.current.log, "share", partial(self.current.keep_share, but=changing))
         self._show_life()
         self.current.report()
+        self.heap.trim()
 
     def _show_life(self) -> None:
         if self.interval and self.current.daemon.is_healthy() and self.current.share.is_alive():

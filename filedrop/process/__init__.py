@@ -6,6 +6,7 @@ guard    makes a whole part by part: an unforeseen error costs its part alone
 pool     the threads that make requests
 folder_worker  the threads that touch folders, and which folders hang
 clock    the clocks
+heap     the memory of malloc, which glibc would keep
 lock     one daemon for each state folder
 share    what this host serves: all, or its part among several
 logs     the form of log lines (without_rich: the import of structlog)
