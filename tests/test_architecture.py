@@ -74,7 +74,7 @@ BORDERS = {  # how many modules of the core import each feature's
     "responses": 8,
     "answers": 7,
     "hosts": 6,
-    "preparation": 11,
+    "preparation": 12,
     "validation": 7,
     "strays": 3,
     "alerts": 4,

@@ -71,7 +71,8 @@ def preparation_found(config: Config) -> Iterator[CheckResult]:
     """A result for each company whose documents are changed before they are posted."""
     for company in config.companies.values():
         if company.prepare.is_on:
-            yield CheckResult(CONFIGURATION, "ok", f"{company.name}: what is posted differs from what is dropped (ids)")
+            says = f"{company.name}: what is posted differs from what is dropped ({company.prepare.what})"
+            yield CheckResult(CONFIGURATION, "ok", says)
 
 
 def mapping_found(config: Config) -> Iterator[CheckResult]:

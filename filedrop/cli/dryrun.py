@@ -9,6 +9,7 @@ from contextlib import closing, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from filedrop.cli.identify import prepare_in_memory
 from filedrop.cli.opening import journal_if_any
 from filedrop.cli.show import say, show_json
 from filedrop.cli.tables import show_table
@@ -17,9 +18,11 @@ from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
 from filedrop.model.document import LET_THROUGH, Document, Event, Need, State
+from filedrop.model.fault import Fault
 from filedrop.outbound.context import Identification, identification_of
 from filedrop.outbound.identified import identified
-from filedrop.outbound.preparing import prepare_in_memory
+from filedrop.outbound.pdfs import MISSING
+from filedrop.outbound.preparing import demand_attachment
 from filedrop.outbound.sender import duplicate
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.validating import ask, invalid, warnings
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from filedrop.config import Company, Config
     from filedrop.files import Entry, Where
     from filedrop.journal import Journal
-    from filedrop.model.fault import Fault
     from filedrop.storage.folders import OutboundFolder
     from filedrop.validation import Validator
 
@@ -128,15 +130,19 @@ def validated(
     company = config.companies[document.company]
     rules = company.apply_to(config.outbound)
     judges = validator if company.validate_ != "off" else None
-    if judges is None and not rules.prepare.is_on:
+    if judges is None and not rules.prepare.is_on and not rules.attachment_required:
         return SENDS, why, None
     refuses = company.validate_ == "refuse"
     try:
         with closing(OpenedDocument.open(where)) as opened:
             opened.read(config.outbound.max_size)
-            fault = prepare_in_memory(document, opened, rules)
-            if fault is not None:
-                return FAILS, fault.message, fault
+            try:
+                ids = {"sender": document.sender, "receiver": document.receiver}
+                prepare_in_memory(where, opened, ids, company, config.outbound)
+                demand_attachment(document, opened, rules)
+            except DocumentError as error:
+                fault = Fault.of(*error.texts)
+                return NOT_READY if error.texts[0].form == MISSING else FAILS, fault.message, fault
             if judges is None:
                 return SENDS, why, None
             verdict = ask(judges, opened, company.name, local=True)

@@ -6,6 +6,8 @@ import errno
 import os
 import shutil
 import sys
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -18,23 +20,25 @@ from filedrop.cli.show import change_in_words, say, show_json, tell
 from filedrop.errors import DocumentError, Unanswered
 from filedrop.files import open_regular
 from filedrop.files.rights import explain
-from filedrop.identify import demand, read, wire
+from filedrop.identify import demand
 from filedrop.identify import identify as settle
 from filedrop.identify.codelist import edition
 from filedrop.identify.identity import explained, rule_of
 from filedrop.identify.mapping import Rules
 from filedrop.model.fault import Fault
-from filedrop.prepare import edits_of, ids_to_write
+from filedrop.outbound.pdfs import pdf_for
+from filedrop.outbound.preparing import in_memory, post_instead, read_of
+from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage.own_name import own_name_beside
 from filedrop.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from filedrop.config import Company
+    from filedrop.config import Company, Outbound
+    from filedrop.files import Where
     from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Try
-    from filedrop.prepare import Edit, IdChange
 
     Identified = tuple[Identity, Reading]
 
@@ -64,7 +68,7 @@ def identify(
     whole = True
     for file in files:
         whose = company_of(file, company, companies)
-        record, identified = _identified(file, whose, rules, max_size=config.outbound.max_size if config else None)
+        record, identified = _identified(file, whose, rules, config.outbound if config else None)
         whole = whole and record["error"] is None
         if as_json:
             show_json(record | {"rules": _rules_as_json(identified[0]) if identified else []} if explain else record)
@@ -83,6 +87,31 @@ def opened(file: Path) -> BinaryIO:
     shutil.copyfileobj(sys.stdin.buffer, copy)
     copy.seek(0)
     return copy
+
+
+@contextmanager
+def opened_document(file: Path, max_size: int | None, xpaths: Collection[str] = ()) -> Iterator[OpenedDocument]:
+    """A file, or what comes in at the standard input, opened and read. Raises DocumentError, OSError."""
+    stream = opened(file)
+    with closing(OpenedDocument(stream, os.fstat(stream.fileno()))) as document:
+        try:
+            document.read(max_size, xpaths)
+            yield document
+        except Changing:
+            raise OSError(errno.EAGAIN, "somebody is writing it") from None
+
+
+def prepare_in_memory(
+    file: Where, document: OpenedDocument, ids: Mapping[str, str | None], company: Company, rules: Outbound
+) -> None:
+    """Have posted what would be posted for a company. `rules`: the common settings. Raises DocumentError, OSError."""
+    rules = company.apply_to(rules)
+    if document.reading is None:
+        raise ValueError(f"{file} was not read")
+    prepare = rules.prepare
+    pdf = pdf_for(file, document.status, document.reading, company.name, prepare) if file != STDIN else None
+    keep = partial(in_memory, rules.max_size, document.status)
+    post_instead(document, ids, rules, company.name, keep, pdf=pdf)
 
 
 def name_of(file: Path) -> str:
@@ -105,15 +134,15 @@ def company_of(file: Path, name: str | None, companies: Mapping[str, Company]) -
 
 
 def _identified(
-    file: Path, company: Company | None, mapping: Rules | None, *, max_size: int | None
+    file: Path, company: Company | None, mapping: Rules | None, rules: Outbound | None
 ) -> tuple[dict[str, Any], Identified | None]:
     """What is shown of a file, and what that was taken from; `company` is whose it is taken for."""
     record: dict[str, Any] = {"file": str(file), **dict.fromkeys(FIELDS), "channel": "", "sources": {}, "warnings": []}
     record["code_list"] = edition().version
     identified = None
     try:
-        with opened(file) as stream:
-            reading = read(stream, max_size=max_size, xpaths=mapping.xpaths if mapping else ())
+        with opened_document(file, rules.max_size if rules else None, mapping.xpaths if mapping else ()) as document:
+            reading = read_of(document)
             identity = settle(
                 reading,
                 company=company.name if company else None,
@@ -127,9 +156,10 @@ def _identified(
             record |= {name: getattr(identity, name) for name in FIELDS}
             record |= {"sources": dict(identity.sources), "warnings": list(identity.warnings)}
             demand(identity, reading)
-            changes, _ = edits_for(stream, reading, identity, company)
-            if changes:
-                record["prepared"] = {change.role: change.ids for change in changes}
+            if company is not None and rules is not None:
+                prepare_in_memory(file, document, ids_of(identity), company, rules)
+            if document.copy is not None:
+                record["prepared"] = document.copy.prepared.changed
     except DocumentError as found:
         fault = Fault.of(*found.texts)
     except Unanswered as found:
@@ -142,17 +172,9 @@ def _identified(
     return record | {"error": words}, identified
 
 
-def edits_for(
-    stream: BinaryIO, reading: Reading, identity: Identity, company: Company | None
-) -> tuple[list[IdChange], list[Edit]]:
-    """What a company's settings change in a document that was read from this file. Raises DocumentError, OSError."""
-    if company is None or not company.prepare.ids:
-        return [], []
-    changes = ids_to_write({"sender": identity.sender, "receiver": identity.receiver}, reading)
-    if not changes:
-        return [], []
-    stream.seek(0)
-    return changes, edits_of(wire(stream, reading), changes, company=company.name)
+def ids_of(identity: Identity) -> dict[str, str | None]:
+    """The ids that may be written into a document."""
+    return {"sender": identity.sender, "receiver": identity.receiver}
 
 
 def _show(record: dict[str, Any], *, is_read: bool) -> None:

@@ -10,15 +10,15 @@ from pathlib import Path
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.identify import A_LINK, company_of, edits_for, name_of, opened
+from filedrop.cli.identify import A_LINK, company_of, ids_of, name_of, opened_document, prepare_in_memory
 from filedrop.cli.opening import open_config, write_new
 from filedrop.cli.show import change_in_words, complain
 from filedrop.errors import DocumentError, FiledropError, Unanswered
 from filedrop.files.rights import explain
-from filedrop.identify import demand, read, wire
+from filedrop.identify import demand
 from filedrop.identify.mapping import Rules
 from filedrop.outbound.context import identification_of
-from filedrop.prepare import applied
+from filedrop.outbound.preparing import read_of
 
 
 @click.command(epilog="\b\nExample: filedrop prepare --company acme invoice.xml -o posted.xml")
@@ -38,14 +38,13 @@ def prepare(config_option: str | None, file: Path, *, company: str | None, outpu
         raise click.UsageError("write --company NAME: the file is in no company's outbound folder")
     rules = Rules(config.mapping, config.tables, source=config.source)
     try:
-        with opened(file) as stream:
-            reading = read(stream, max_size=config.outbound.max_size, xpaths=rules.xpaths)
-            by = identification_of(whose, rules)
-            identity = by.identify(reading, name_of(file))
+        with opened_document(file, config.outbound.max_size, rules.xpaths) as document:
+            reading = read_of(document)
+            identity = identification_of(whose, rules).identify(reading, name_of(file))
             demand(identity, reading)
-            changes, edits = edits_for(stream, reading, identity, whose)
-            stream.seek(0)
-            content = b"".join(applied(wire(stream, reading), edits))
+            prepare_in_memory(file, document, ids_of(identity), whose, config.outbound)
+            changed = document.copy.prepared.changed if document.copy else {}
+            content = b"".join(document.upload(local=True).chunks())
     except DocumentError as error:
         complain(f"{file}: {error}")
         raise SystemExit(FAILED) from error
@@ -53,9 +52,9 @@ def prepare(config_option: str | None, file: Path, *, company: str | None, outpu
         raise FiledropError(f"{file}: {error}") from error
     except OSError as error:
         raise FiledropError(f"{file}: {A_LINK if error.errno == errno.ELOOP else explain(error)}") from error
-    for change in changes:
-        complain(change_in_words(change.role, change.before, change.after))
-    if not changes:
+    for what, (before, after) in changed.items():
+        complain(change_in_words(what, before, after))
+    if not changed:
         why = "nothing is to be changed" if whose.prepare.is_on else f"companies.{whose.name}.prepare is off"
         complain(f"{file}: {why}")
     if output is not None:

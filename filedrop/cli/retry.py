@@ -29,7 +29,7 @@ from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import OutboundFolder, outbound_folder
-from filedrop.storage.names import BESIDE, POSTED, shortened
+from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_of, shortened
 from filedrop.storage.own_name import move, own_name_beside
 from filedrop.text import looks_like, printable
 
@@ -67,14 +67,15 @@ class Failed:
         """
         here, failed = self.folder.at(), self.entry
         own = own_name_beside(failed) or self.name
-        beside = [(entry, _seen(entry)) for entry in map(failed.beside, (*BESIDE, POSTED))]
-        for name in self.folder.free_names(here, shortened(own)):
+        left = [(entry, _seen(entry)) for entry in map(failed.beside, (*BESIDE, POSTED))]
+        pdfs = [pdf.name for pdf, _ in pdfs_of(failed) if self.folder.may_be_pdf(pdf.name)]
+        for name in self.folder.free_names(here, shortened(own), (*BESIDE, *pdfs)):
             try:
-                with self._permitted(permitted_by, name):
+                with self._permitted(permitted_by, name), _moved(failed, here / name, pdfs):
                     move(failed, here / name, own, draft_in=self.folder.at("sending"))
             except FileExistsError:
                 continue
-            for entry, seen in beside:
+            for entry, seen in left:
                 if seen:
                     _clear(entry, seen)
             if ready_file := self.folder.ready_file(name):  # only now: before, another's might lie there
@@ -101,21 +102,38 @@ class Failed:
             raise
 
 
-def _seen(beside: Entry) -> FileStamp | None:
+@contextmanager
+def _moved(failed: Entry, target: Entry, pdfs: Iterable[str]) -> Iterator[None]:
+    """Move the PDFs of a document before it, so that the daemon finds both; after an error, they go back."""
+    moved = list[str]()
+    for pdf in pdfs:
+        with suppress(FileNotFoundError):
+            place(beside(failed, pdf), beside(target, pdf))
+            moved.append(pdf)
+    try:
+        yield
+    except OSError:
+        for pdf in moved:
+            with suppress(FileNotFoundError, FileExistsError):
+                place(beside(target, pdf), beside(failed, pdf))
+        raise
+
+
+def _seen(left: Entry) -> FileStamp | None:
     """The stamp of a note or sidecar; None where there is none."""
     try:
-        return stamp(beside) if beside.is_file() else None
+        return stamp(left) if left.is_file() else None
     except OSError:  # its name would be too long
         return None
 
 
-def _clear(beside: Entry, seen: FileStamp) -> None:
+def _clear(left: Entry, seen: FileStamp) -> None:
     """Remove a note or sidecar, but not another one: a daemon may have failed the document again meanwhile."""
-    taken = beside.directory.draft()
+    taken = left.directory.draft()
     with suppress(FileNotFoundError, FileExistsError, InUse):  # it was cleared away; there is a newer one; it stays
-        place(beside, taken)
+        place(left, taken)
         if stamp(taken) != seen:
-            place(taken, beside)
+            place(taken, left)
             return
     discard(taken)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.identify import A_LINK, company_of, edits_for, name_of, opened
+from filedrop.cli.identify import A_LINK, company_of, ids_of, name_of, opened_document, prepare_in_memory
 from filedrop.cli.opening import config_if_any
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
@@ -19,16 +19,16 @@ from filedrop.config import Validation
 from filedrop.config.rules import load_rules
 from filedrop.errors import DocumentError, NoVerdict, Unanswered
 from filedrop.files.rights import explain
-from filedrop.identify import read, wire
 from filedrop.identify.mapping import Rules
 from filedrop.outbound.context import identification_of
-from filedrop.prepare import Edit, applied
-from filedrop.validation import Kind, validator_of
+from filedrop.outbound.preparing import read_of
+from filedrop.outbound.validating import ask
+from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from filedrop.config import Company
+    from filedrop.config import Company, Outbound
     from filedrop.validation import Validator
 
 RESULTS = {True: "valid", False: "invalid", None: "not validated"}
@@ -50,7 +50,7 @@ def validate(
     (`validation.except`) apply to the files in its outbound folder.
     """
     companies: Mapping[str, Company] = {}
-    mapping = None
+    mapping = common = None
     if rules is not None:
         load_rules(rules)  # all of its mistakes, at once
         validator = validator_of(Validation(rules=rules.absolute()))
@@ -58,6 +58,7 @@ def validate(
         config = config_if_any(config_option)
         validator = validator_of(config.validation, passed=config.pass_environment) if config else None
         companies = config.companies if config else {}
+        common = config.outbound if config else None
         mapping = Rules(config.mapping, config.tables, source=config.source) if config else None
     if validator is None:
         raise click.UsageError("there are no rules: write --rules DIR, or set validation in the configuration")
@@ -65,7 +66,7 @@ def validate(
         results = []
         for file in files:
             whose = company_of(file, company, companies)
-            results.append(_judged(validator, file, whose, mapping))
+            results.append(_judged(validator, file, whose, mapping, common))
             if as_json:
                 show_json(results[-1])
     if not as_json:
@@ -79,17 +80,17 @@ def validate(
     raise SystemExit(0 if all(result["valid"] for result in results) else FAILED)
 
 
-def _judged(validator: Validator, file: Path, company: Company | None, mapping: Rules | None) -> dict[str, Any]:
+def _judged(
+    validator: Validator, file: Path, company: Company | None, mapping: Rules | None, common: Outbound | None
+) -> dict[str, Any]:
     result: dict[str, Any] = {"file": str(file), "valid": None, "rules": [], "findings": [], "more": 0, "error": None}
     try:
-        with opened(file) as stream:
-            by = identification_of(company, mapping) if company and mapping and company.prepare.ids else None
-            reading, edits = read(stream, xpaths=by.xpaths if by else ()), list[Edit]()
-            if by:
-                _, edits = edits_for(stream, reading, by.identify(reading, name_of(file)), company)
-            stream.seek(0)
-            kind = Kind(reading.root_name, reading.customization, company.name if company else "")
-            verdict = validator.judge(kind, applied(wire(stream, reading), edits))
+        by = identification_of(company, mapping) if company and mapping and company.prepare.is_on else None
+        with opened_document(file, None, by.xpaths if by else ()) as document:
+            if by and company and common:
+                identity = by.identify(read_of(document), name_of(file))
+                prepare_in_memory(file, document, ids_of(identity), company, common)
+            verdict = ask(validator, document, company.name if company else "", local=True)
     except (DocumentError, NoVerdict, Unanswered) as error:
         return result | {"error": str(error)}
     except OSError as error:

@@ -3,7 +3,7 @@
 `find` says which file, `load` reads it: a `Config`, or a `ConfigError` with every complaint at once. Nothing here
 changes after that, nothing shows a password, and only `Account.read_password` ever reads one.
 
-    models, account, alerts, section    what a configuration says; account: where a password is read
+    models, account, alerts, prepare, section    what a configuration says; account: where a password is read
     reading, values, complaints         YAML text to values, and every complaint at once
     mapping                             mapping rules
     rules                               the list of a folder of validation rules

@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from filedrop.config.account import Account, read_secret
 from filedrop.config.alerts import Alerts, Heartbeat, Metrics
 from filedrop.config.mapping import AnyTable, Rule
+from filedrop.config.prepare import Prepare
 from filedrop.config.section import TOLD, Section
 from filedrop.config.values import (
     LEFT_OUT,
@@ -38,6 +39,7 @@ from filedrop.config.values import (
     OneOrSeveral,
     Participant,
     ReceivedName,
+    ReceiverPattern,
     Size,
     Suffix,
     Takeover,
@@ -90,17 +92,6 @@ class Retry(Section):
     longest: Interval = timedelta(minutes=15)
 
 
-class Prepare(Section):
-    """What is changed in a document before it is posted."""
-
-    ids: bool = False
-
-    @property
-    def is_on(self) -> bool:
-        """Whether anything is changed."""
-        return self.ids
-
-
 class Outbound(Section):
     """The way out."""
 
@@ -123,6 +114,7 @@ class Outbound(Section):
     directory_cache: Duration = timedelta(hours=1)
     validate_: Annotated[Strictness, Field(alias="validate")] = "off"
     prepare: Prepare = Prepare()
+    attachment_required: tuple[ReceiverPattern, ...] = ()
 
 
 class Inbound(Section):
@@ -254,6 +246,11 @@ class Company(Section):
     def folders(self) -> tuple[Path, ...]:
         """Its folders for documents."""
         return (*self.outbound, self.inbound) if self.may_receive else self.outbound
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether its documents are prepared or validated before they are posted."""
+        return self.prepare.is_on or self.validate_ != "off"
 
     def apply_to(self, common: Outbound) -> Outbound:
         """The common settings of the way out, with this company's own."""

@@ -12,6 +12,7 @@ import yaml
 from pydantic.json_schema import GenerateJsonSchema
 
 from filedrop.config.models import Config
+from filedrop.config.prepare import Prepare
 from filedrop.config.section import Section
 
 _KEY = re.compile(r"(?P<indent> *)#?(?P<key>\w+):")
@@ -23,14 +24,24 @@ def shown(section: Section) -> dict[str, Any]:
     return section.model_dump(mode="json", by_alias=True)
 
 
-def own_settings(config: Config) -> dict[str, dict[str, str]]:
+def own_settings(config: Config) -> dict[str, dict[str, Any]]:
     """By company, its settings that differ from the common ones, as they may be written."""
     said = shown(config)
     common = said["outbound"] | said["inbound"] | {"language": said["language"]} | _kept(said)
     return {
-        name: {key: value for key, value in (company | _kept(company)).items() if common.get(key, value) != value}
+        name: {
+            key: _brief(value) if key == "prepare" else value
+            for key, value in (company | _kept(company)).items()
+            if common.get(key, value) != value
+        }
         for name, company in said["companies"].items()
     }
+
+
+def _brief(prepare: dict[str, Any]) -> dict[str, Any]:
+    """What is written of `prepare`, without the defaults."""
+    defaults = shown(Prepare())
+    return {key: value for key, value in prepare.items() if value != defaults[key]}
 
 
 def _kept(section: dict[str, Any]) -> dict[str, Any]:

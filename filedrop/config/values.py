@@ -296,6 +296,9 @@ Size = Annotated[int, read_by(size), Strict(), in_words(_as_size), _SIZE]
 Count = Annotated[int, read_by(number), Strict(), Field(ge=1)]
 MaxSize = Annotated[Size, Field(gt=0), _SIZE]
 Participant = Annotated[str, AfterValidator(participant)]
+ReceiverPattern = Annotated[
+    str, _form(r"[0-9]{4}:\S+", 'is no ParticipantID; write one such as "0208:0403170701", or "9925:*" for many')
+]
 BaseUrl = Annotated[str, AfterValidator(base_url)]
 Proxy = Annotated[str, AfterValidator(proxy), in_words(lambda address: re.sub(r"//[^/]*@", f"//{HIDDEN}@", address))]
 JournalAddress = Annotated[

@@ -324,7 +324,8 @@ def _validating(
 ) -> Validating | None:
     """What prepares and validates the documents of those companies that want it; None where none can want it."""
     validator = validator_of(config.validation, config.state, passed=config.pass_environment)
-    if validator is None and not any(company.prepare.is_on for company in config.companies.values()):
+    is_prepared = any(company.prepare.is_on for company in config.companies.values())
+    if validator is None and not is_prepared and not config.outbound.attachment_required:
         return None
     retry = clockwork.backoff(config.outbound.retry.first, config.outbound.retry.longest)
     return Validating(validator, submit=pool.submit, retry=retry, now=clockwork.now, log=log)

@@ -19,7 +19,7 @@ from filedrop.identify.parsing import PIECE
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from filedrop.identify.encoding import Form
 
@@ -52,9 +52,14 @@ def embedded(file: BinaryIO, form: Form) -> Iterator[Begun | bytes | Ended]:
     `file` stands at the beginning of a document that `read` has read, `form` is what that found. Raises DocumentError
     (`not-xml`) where somebody has written into it since.
     """
+    return embedded_in(without_subset(transcode(iter(partial(file.read, PIECE), b""), form)))
+
+
+def embedded_in(pieces: Iterable[bytes]) -> Iterator[Begun | bytes | Ended]:
+    """The same of a document as it goes on the wire."""
     parser = _Parser()
     try:
-        for piece in without_subset(transcode(iter(partial(file.read, PIECE), b""), form)):
+        for piece in pieces:
             yield from parser.feed(piece)
     except expat.ExpatError as error:
         raise DocumentError(Text.of("not-xml/changed", line=error.lineno)) from error

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Columns that never change: an UPDATE without them leaves their indexes alone.
 _FIXED = (
     "id", "company", "folder", "account", "dropped_as", "size", "sha256", "meaning", "type", "number", "issue_date",
-    "type_code", "receiver_name",
+    "type_code", "receiver_name", "pdf",
 )  # fmt: skip
 _THE_SAME = "id = :id AND revision = :before"
 _INSERT = (
@@ -198,6 +198,7 @@ def _values(document: Document) -> dict[str, Any]:
     values["sources"] = json.dumps(dict(document.sources))
     values["warnings"] = json.dumps(document.warnings)
     values["error"] = json.dumps(asdict(document.error)) if document.error else None
+    values["pdf"] = json.dumps(asdict(document.pdf)) if document.pdf else None
     values["prepared"] = json.dumps(asdict(document.prepared)) if document.prepared else None
     values["history"] = json.dumps([[event.at.isoformat(), event.event, event.facts] for event in document.history])
     return values | {"revision": document.revision + 1, "before": document.revision}

@@ -124,6 +124,7 @@ STEPS = {
         f"UPDATE responses SET words = '{LEVEL_STATUS}' WHERE sender LIKE '0242:%' AND NOT {IS_OF_PLATFORM}",
     ),
     "6": (
+        "ALTER TABLE documents ADD COLUMN pdf TEXT",
         "ALTER TABLE documents ADD COLUMN prepared TEXT",
         "ALTER TABLE documents ADD COLUMN posted_meaning TEXT",
     ),

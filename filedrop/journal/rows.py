@@ -11,7 +11,7 @@ from filedrop.journal.schema import as_moment, from_moment, from_name
 from filedrop.journal.statements import COLUMNS
 from filedrop.model.document import Document, Event, Need, State, participant_key
 from filedrop.model.fault import Fault, Finding
-from filedrop.model.prepared import Prepared
+from filedrop.model.prepared import PdfFile, Prepared
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def document_of(row: Sequence[Any]) -> Document:
     values["sources"] = json.loads(values["sources"])
     values["warnings"] = tuple(json.loads(values["warnings"]))
     values["error"] = _fault(**json.loads(values["error"])) if values["error"] else None
+    values["pdf"] = PdfFile(**json.loads(values["pdf"])) if values["pdf"] else None
     values["prepared"] = Prepared(**json.loads(values["prepared"])) if values["prepared"] else None
     history = json.loads(values["history"])
     values["history"] = tuple(Event(datetime.fromisoformat(at), event, facts) for at, event, facts in history)

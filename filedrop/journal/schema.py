@@ -80,6 +80,7 @@ DEFINITIONS = (
         ended REAL, -- when it was delivered, failed or taken, by our clock
         -- What it waits for, why, and since when, if that is its own: its ids, a verdict, its file.
         needs TEXT NOT NULL DEFAULT '', needs_why TEXT NOT NULL DEFAULT '', needs_since REAL,
+        pdf TEXT, -- of the PDF that was dropped with it
         prepared TEXT, posted_meaning TEXT -- of what was posted in its place, if that is something else
     )
     """,

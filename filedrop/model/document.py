@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from filedrop.model.fault import Fault
-    from filedrop.model.prepared import Prepared
+    from filedrop.model.prepared import PdfFile, Prepared
 
 UNCLEAR_AT_MOST = 10  # contract 6: the tenth unclear attempt fails
 UNEXPLAINED_AT_MOST = 3  # contract 6: a 400 that names no fault fails the third time
@@ -146,8 +146,8 @@ class Document:
     that one. `identity` is the account that it was posted to (`username@host`), "" before the first request.
     `receiver_name` is as the document writes it. `type` is the root element, `type_code` the code by which the document
     itself states what it is (UNCL1001).
-    `first_attempt` is the access point's own clock at the first request that may have reached it. `prepared` is what
-    was posted in place of the file, None where that was the file; `posted_meaning` is of that, or of what may be.
+    `first_attempt` is the access point's own clock at the first request that may have reached it. `pdf` was dropped
+    with it. `prepared` was posted in place of the file, None where that was the file; `posted_meaning` is of that.
     Before `due`, the document is left alone. `needs` is what it waits for, why, and since when, if that is its own:
     what keeps all documents of a folder or account isn't recorded here. `revision` counts the journal's records of it.
     """
@@ -165,6 +165,7 @@ class Document:
     size: int = 0
     sha256: str = ""
     meaning: str = ""
+    pdf: PdfFile | None = None
     prepared: Prepared | None = None
     posted_meaning: str | None = None
     sender: str | None = None

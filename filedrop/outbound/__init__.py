@@ -4,7 +4,8 @@
     mailbox       what other threads have for the worker in the folder: documents that come back, file events
     scanner       which names in outbound/ may be ready
     readiness     whether a file's writer is done
-    look          whether a dropped file is ready: its writer, its content
+    look          whether a dropped file is ready: its writer, its content, its PDF
+    pdf_look      which PDF goes with it, and how long it waits for that; pdfs: whether that may go into the document
     claim         moves a ready file into sending/, where it becomes a document
     identified    a document's ids, or why it can't be sent
     waiting       what a document of its own waits for: the log, and the next try after a start

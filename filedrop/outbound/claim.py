@@ -9,19 +9,19 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, DocumentError
-from filedrop.files import InUse, discard, identity_of, place
+from filedrop.files import Entry, InUse, discard, identity_of, place
 from filedrop.journal import Drop, Waiver
-from filedrop.model.document import LET_THROUGH, Document, Event
+from filedrop.model.document import LET_THROUGH, Document, Event, State
 from filedrop.model.fault import Fault
 from filedrop.outbound.context import new_document
-from filedrop.outbound.filing import bring_copy, lies_at, put_back
+from filedrop.outbound.filing import bring_along, lies_at, put_back
 from filedrop.outbound.handover import Claim
 from filedrop.outbound.identified import identified_in, identified_now
 from filedrop.outbound.look import ReadyFile, is_writer_done, look_at, remember_in_use
 from filedrop.outbound.preparing import keep_copy
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage import sidecar
-from filedrop.storage.names import BESIDE, POSTED, shortened
+from filedrop.storage.names import BESIDE, POSTED, beside, shortened
 from filedrop.storage.own_name import clear_copy, clear_left
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def _claim_new(desk: Desk, ready: ReadyFile, *, is_known: bool) -> Claim | None:
         return None
     file, opened = moved
     document = new_document(shared, folder, ready.dropped_as, file, ready.status.st_size)
+    if ready.pdf.found is not None:
+        document = document.but(pdf=ready.pdf.found.file)
     shared.log.info("document.claimed", **document.log_facts)
     in_failed = folder.at("failed") / name
     if in_failed.beside(".json").exists() or in_failed.beside(".why.txt").exists():
@@ -108,6 +110,8 @@ def _claim_new(desk: Desk, ready: ReadyFile, *, is_known: bool) -> Claim | None:
         waiver = Waiver(content.sha256, ready.stamp.modified)
         document, has_waiver = let_through(desk, document, name, waiver)
     document = identified_in(shared, desk.identification, document, content)
+    if ready.pdf.refusal is not None and document.state is State.WAITING:
+        document = document.failed(shared.now(), Fault.of(*ready.pdf.refusal.texts))
     return Claim(document, opened, waived=name if has_waiver else "")
 
 
@@ -137,7 +141,7 @@ def _claim_returned(desk: Desk, ready: ReadyFile, document: Document, reading: R
     if not has_place:
         before = folder.at(document.place) / document.file
         document = _record_in_sending(desk, document, file)
-        bring_copy(document, before, folder.at("sending") / file)
+        bring_along(document, before, folder.at("sending") / file)
     if opened is not None:
         keep_copy(folder, document, opened, shared.rules)
     desk.moves.note_found(document.id)
@@ -178,16 +182,42 @@ def _move_in(
             place(folder.at() / ready.name, folder.at("sending") / file, identity)
         else:
             ends = (*BESIDE, POSTED) if desk.shared.rules.prepare.is_on else BESIDE
+            if ready.pdf.found is not None:
+                ends = (*ends, ready.pdf.found.file.name)
             file = folder.claim(ready.name, is_spoken_for, dropped_as=dropped_as, identity=identity, ends=ends)
     except FileNotFoundError:
         return None
     is_same, opened = _compare(desk, file, ready)
-    if not is_same:
+    if not (is_same and _has_brought_pdf(desk, ready, file)):
+        if opened is not None and opened is not ready.opened:
+            opened.close()
         put_back(folder, file, ready.name)
         return None
     desk.scanner.forget(ready.name)
     _clear_beside(folder, ready.name)
     return file, opened
+
+
+def _has_brought_pdf(desk: Desk, ready: ReadyFile, file: str) -> bool:
+    """Move the PDF of a claimed file after it. False where that is gone or in use. Raises OSError.
+
+    What was read of it is compared when it is put into the document.
+    """
+    found = ready.pdf.found
+    if found is None:
+        return True
+    source = found.where
+    if not isinstance(source, Entry):
+        raise TypeError(source)
+    target = beside(desk.folder.at("sending") / file, found.file.name)
+    try:
+        place(source, target)
+    except (FileNotFoundError, InUse):
+        return False
+    except FileExistsError:  # of an open document that has come back, whose PDF has stayed
+        return target.is_file()
+    desk.scanner.forget(source.name)
+    return True
 
 
 def _compare(desk: Desk, file: str, ready: ReadyFile) -> tuple[bool, OpenedDocument | None]:
@@ -223,8 +253,8 @@ def _clear_beside(folder: OutboundFolder, name: str) -> None:
     for ready_file in folder.ready_files(name):
         discard(here / ready_file)
     discard(here / f"{name}.why.txt")
-    beside = here / f"{name}.json"
-    if beside.exists() and (content := sidecar.read(beside)) is not None:
+    left = here / f"{name}.json"
+    if left.exists() and (content := sidecar.read(left)) is not None:
         if content.get("posted"):
             discard(here / f"{name}{POSTED}")
-        discard(beside)
+        discard(left)

@@ -166,8 +166,8 @@ class Context:
     be posted and looked for now. `submit` has a company's request made by another thread, or calls its second argument
     where the request never begins; the outcome goes to `record`. `put` leaves a letter for the account.
     `retry`: the pauses of probes, and of a document that never arrived. `validating` is None where documents are
-    neither prepared nor validated; `keep_archive` where the archive is kept for ever. After `stopped`, what comes back
-    is put away, and nothing else begins.
+    neither prepared, nor validated, nor asked for attachments; `keep_archive` where the archive is kept for ever.
+    After `stopped`, what comes back is put away, and nothing else begins.
 
     The account itself has the common settings, each pipeline those of its company (`of_company`).
     """
@@ -198,7 +198,7 @@ class Context:
         return replace(
             self,
             rules=company.apply_to(self.rules),
-            validating=self.validating if company.prepare.is_on or company.validate_ != "off" else None,
+            validating=self.validating if company.is_judged or self.rules.attachment_required else None,
             keep_archive=company.keep.archive_for(),
         )
 

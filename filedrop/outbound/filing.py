@@ -14,7 +14,7 @@ from filedrop.errors import FiledropError
 from filedrop.files import NO_FILE, FileStamp, InUse, discard, identity_at, identity_of, make_folder, open_known, place
 from filedrop.model.document import State
 from filedrop.storage import sidecar
-from filedrop.storage.names import BESIDE, POSTED, shortened
+from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_of, shortened
 from filedrop.storage.own_name import move
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def begin(
         moved = found is not None and _own(found, document)
         if found is not None and moved and (identity is None or _is_current(found, document)):
             _clear_notes(source)  # the earlier move succeeded, even if it returned an error
-            bring_copy(document, source, found)
+            bring_along(document, source, found)
             return document.at(document.home, found.name)
         if identity is None:
             raise FileGone(document.dropped_as)
@@ -70,7 +70,7 @@ class Move:
         self._home = _home(folder, document)
         self._ready_file = folder.ready_file
         self._language = folder.language
-        ends = (*BESIDE, POSTED) if document.prepared else BESIDE
+        ends = (*BESIDE, *companions(document))
         self._names = folder.free_names(self._home, shortened(document.dropped_as), ends)
         self._target: Entry
         self._drafts: dict[str, Draft]  # by the suffix that each gets; the sidecar first, which reserves the name
@@ -124,7 +124,7 @@ class Move:
             _discard(placed)
             raise
         if is_moved:
-            bring_copy(self.document, self._source, self._target)
+            bring_along(self.document, self._source, self._target)
             return self.document.at(*self.target)
         _discard(placed)
         return None
@@ -151,11 +151,17 @@ def _home(folder: OutboundFolder, document: Document) -> Directory:
     return folder.at(document.home)
 
 
-def bring_copy(document: Document, source: Entry, target: Entry) -> None:
-    """Move what was posted in a document's place after it; if that is missing, nothing is. Raises OSError."""
-    if document.prepared is not None and source != target:
+def companions(document: Document) -> dict[str, str]:
+    """What moves with a document: how the names end (`storage.names.beside`), each with its SHA-256."""
+    posted = {POSTED: document.prepared.sha256} if document.prepared else {}
+    return posted | ({document.pdf.name: document.pdf.sha256} if document.pdf else {})
+
+
+def bring_along(document: Document, source: Entry, target: Entry) -> None:
+    """Move what was posted in a document's place, and its PDF, after it. What is missing, is. Raises OSError."""
+    for end in companions(document) if source != target else ():
         with suppress(FileNotFoundError, FileExistsError):  # a person has taken it, or has put another there
-            place(source.beside(POSTED), target.beside(POSTED))
+            place(beside(source, end), beside(target, end))
 
 
 def has_copy(document: Document, entry: Entry) -> bool:
@@ -164,12 +170,16 @@ def has_copy(document: Document, entry: Entry) -> bool:
 
 
 def put_back(folder: OutboundFolder, file: str, dropped_as: str) -> None:
-    """Move a claimed file back to `outbound/`. Raises OSError."""
+    """Move a claimed file back to `outbound/`, with its PDF. Raises OSError."""
     here, sending = folder.at(), folder.at("sending")
-    for name in folder.free_names(here, dropped_as):
+    pdfs = [pdf.name for pdf, _ in pdfs_of(sending / file) if folder.may_be_pdf(pdf.name)]
+    for name in folder.free_names(here, dropped_as, (*BESIDE, *pdfs)):
         with suppress(FileExistsError):
             move(sending / file, here / name, dropped_as, draft_in=sending)
             _clear_notes(sending / file)
+            for pdf in pdfs:
+                with suppress(FileNotFoundError, FileExistsError):
+                    place(sending / pdf, beside(here / name, pdf))
             return
 
 

@@ -11,7 +11,7 @@ from filedrop.model.document import A_PERSON_SAYS, Document, Need, State
 from filedrop.outbound.filing import put_back
 from filedrop.outbound.handover import Claim
 from filedrop.outbound.identified import identified_now, keeps_ids
-from filedrop.outbound.preparing import discard_copy, keep_copy
+from filedrop.outbound.preparing import discard_copy, has_other_pdf, keep_copy
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.waiting import log_need
@@ -100,7 +100,7 @@ class Leftovers:
             opened = OpenedDocument.open(entry)
             xpaths = () if keeps_ids(document) else desk.identification.xpaths
             reading = opened.read(shared.rules.max_size, xpaths)
-            if reading.sha256 == document.sha256:
+            if reading.sha256 == document.sha256 and not has_other_pdf(desk.folder, document):
                 if document.needs is Need.FILE:
                     document = shared.journal.documents.record(document.needs_nothing())
                 keep_copy(desk.folder, document, opened, shared.rules)

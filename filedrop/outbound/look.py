@@ -7,13 +7,16 @@ seen of it, so that a large or broken file is read again only after a change.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
 from filedrop.files import FileStamp, InUse, is_closed
+from filedrop.outbound.pdf_look import look_for_pdf
+from filedrop.outbound.pdfs import NO_PDF, PdfLook
 from filedrop.outbound.readiness import LATER, Clock, look_again, wait_for_writer
 from filedrop.outbound.upload import Changing, OpenedDocument, unreadable
+from filedrop.prepare import may_have_attachments
 from filedrop.storage.own_name import own_name
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 class ReadyFile:
     """A file in `outbound/` whose writer is done, and the name that it was dropped with.
 
-    `content` is what was read of it, and then it is open; or why it will never be a document.
+    `content` is what was read of it, and then it is open; or why it will never be a document. `pdf` goes with it.
     """
 
     name: str
@@ -35,6 +38,7 @@ class ReadyFile:
     status: os.stat_result
     content: Reading | DocumentError
     opened: OpenedDocument | None
+    pdf: PdfLook = NO_PDF
 
     @property
     def stamp(self) -> FileStamp:
@@ -55,11 +59,27 @@ def look_at(desk: Desk, name: str) -> ReadyFile | None:
         return look_at_unreadable(desk, name, error)
     ready = None
     try:
-        ready = look_into(desk, name, opened)
+        ready = (_look_into_both if desk.folder.has_pdfs else look_into)(desk, name, opened)
     finally:
         if ready is None or ready.opened is None:
             opened.close()
     return ready
+
+
+def _look_into_both(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile | None:
+    """The same with the PDF that goes with it. Raises OSError, JournalError."""
+    pdf = None
+    if desk.scanner.waits_for_pdf(name, opened.stamp):  # it was read when it began to wait
+        pdf = look_for_pdf(desk, name, opened.status, is_awaited=True)
+        if pdf is None:
+            return None
+    ready = look_into(desk, name, opened)
+    if ready is None:
+        return None
+    if pdf is None:
+        is_awaited = not isinstance(ready.content, DocumentError) and may_have_attachments(ready.content)
+        pdf = look_for_pdf(desk, name, opened.status, is_awaited=is_awaited)
+    return replace(ready, pdf=pdf) if pdf else None
 
 
 def look_into(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile | None:

@@ -9,35 +9,46 @@ from __future__ import annotations
 
 import io
 from contextlib import closing, suppress
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filedrop import identify
 from filedrop.errors import DocumentError
 from filedrop.files import NO_FILE, Drafts, discard
 from filedrop.files.rights import explain
-from filedrop.model.document import Need, State
+from filedrop.model.document import Need, State, participant_key
 from filedrop.model.fault import Fault
 from filedrop.model.prepared import Prepared
 from filedrop.outbound.identified import is_answer
+from filedrop.outbound.pdfs import FoundPdf, is_same, read_pdf
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.validating import Judgement
 from filedrop.outbound.waiting import log_need
-from filedrop.prepare import applied, edits_of, ids_to_write
-from filedrop.storage.names import POSTED
+from filedrop.prepare import applied, attachments, id_edits, ids_to_write, may_have_attachments, pdf_edits
+from filedrop.storage.names import POSTED, beside, pdfs_of
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
     from filedrop.config import Outbound
     from filedrop.files import Entry
+    from filedrop.identify import Reading
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
     from filedrop.outbound.validating import Validating
-    from filedrop.prepare import IdChange
+    from filedrop.prepare import Pdf
     from filedrop.storage.folders import OutboundFolder
 
 
 def must_judge(validating: Validating, document: Document, opened: OpenedDocument, rules: Outbound) -> bool:
     """Whether a document that is about to be posted must be prepared or validated before, by its company's settings."""
-    return validating.must_judge(document, rules) or bool(changes_of(document, opened, rules))
+    is_changed = may_be_prepared(document, opened) and bool(
+        document.pdf or (rules.prepare.ids and ids_to_write(_ids(document), read_of(opened)))
+    )
+    return is_changed or must_have_attachment(document, rules) or validating.must_judge(document, rules)
 
 
 def judge(
@@ -55,59 +66,85 @@ def judge(
     return judgement
 
 
-def changes_of(document: Document, opened: OpenedDocument, rules: Outbound) -> list[IdChange]:
-    """What is to be changed in a document before it is posted; nothing where it has its copy, or was posted as it is.
+def may_be_prepared(document: Document, opened: OpenedDocument) -> bool:
+    """Whether a document may be changed before it is posted: it has no copy yet, and was not posted as it is."""
+    if opened.copy is not None or is_answer(document):
+        return False
+    return document.prepared is not None or all(event.event != "sending" for event in document.history)
 
-    `rules`: the settings of its company.
-    """
-    if not rules.prepare.ids or opened.copy is not None or opened.reading is None or is_answer(document):
-        return []
-    if document.prepared is None and any(event.event == "sending" for event in document.history):
-        return []
-    return ids_to_write({"sender": document.sender, "receiver": document.receiver}, opened.reading)
+
+def must_have_attachment(document: Document, rules: Outbound) -> bool:
+    """Whether the receiver takes no document without an attachment. `rules`: the settings of the company."""
+    patterns, receiver = rules.attachment_required, participant_key(document.receiver or "")
+    if not patterns or document.unclear or is_answer(document):
+        return False
+    return any(fnmatchcase(receiver, pattern.lower()) for pattern in patterns)
 
 
 def prepare(shared: Context, folder: OutboundFolder, document: Document, opened: OpenedDocument) -> Judgement:
     """Make the copy of a waiting document that is posted, if anything is to be changed. In a validator's thread."""
-    changes = changes_of(document, opened, shared.rules)
-    if not changes:
-        return Judgement(document, passes=True)
-    entry, upload = _copy_of(folder, document), opened.upload(local=folder.local)
+    copy, found = _copy_of(folder, document), _pdf_of(folder, document)
+    pdf = found.opened() if found and shared.rules.prepare.has_pdfs else None
     try:
-        edits = edits_of(upload.chunks(), changes, company=document.company)
-        with Drafts(entry.directory) as drafts:
-            draft = drafts.write_pieces(applied(upload.chunks(), edits))
-            if not upload.unchanged():
-                raise Changing
-            drafts.flush()
-            drafts.replace(draft, entry)
-        entry.directory.sync()
-        opened.post_instead(_read(entry, shared.rules.max_size), {change.role: change.ids for change in changes})
+        if may_be_prepared(document, opened):
+            keep = partial(_kept, copy, shared.rules.max_size)
+            post_instead(opened, _ids(document), shared.rules, document.company, keep, pdf=pdf, local=folder.local)
+        demand_attachment(document, opened, shared.rules, local=folder.local)
     except Changing:  # the next look at it puts it back
         return _waits(shared, document, "the file was changed", soon=True)
     except DocumentError as error:
         discard_copy(folder, document)  # it is there where it is too large
         return Judgement(document.failed(shared.now(), Fault.of(*error.texts)), passes=False)
     except OSError as error:
-        return _waits(shared, document, f"{entry} can't be written: {explain(error, entry.path.parent)}")
+        return _waits(shared, document, f"{copy} can't be written: {explain(error, copy.path.parent)}")
     return Judgement(document, passes=True)
 
 
-def prepare_in_memory(document: Document, opened: OpenedDocument, rules: Outbound) -> Fault | None:
-    """Have posted what would be, without a copy on the disk; the fault where it can't be. For commands."""
-    changes = changes_of(document, opened, rules)
-    if not changes:
-        return None
-    upload = opened.upload(local=True)
-    try:
-        edits = edits_of(upload.chunks(), changes, company=document.company)
-        content = b"".join(applied(upload.chunks(), edits))
-        reading = identify.read(io.BytesIO(content), max_size=rules.max_size)
-    except DocumentError as error:
-        return Fault.of(*error.texts)
-    copy = OpenedDocument(io.BytesIO(content), opened.status, content, reading)
-    opened.post_instead(copy, {change.role: change.ids for change in changes})
-    return None
+def post_instead(
+    opened: OpenedDocument,
+    ids: Mapping[str, str | None],
+    rules: Outbound,
+    company: str,
+    keep: Callable[[Iterable[bytes]], OpenedDocument],
+    *,
+    pdf: Pdf | None = None,
+    local: bool = True,
+) -> None:
+    """Have posted what is to be posted in place of a file that was read, if anything is to be changed in it.
+
+    `ids`: of the request. `rules`: the settings of the company. `keep` keeps the pieces, and opens and reads what it
+    kept. `pdf`: the one of the same name. Raises DocumentError, OSError, Changing.
+    """
+    reading, upload = read_of(opened), opened.upload(local=local)
+    changes = ids_to_write(ids, reading) if rules.prepare.ids else []
+    edits = id_edits(upload.chunks(), changes, company=company) if changes else []
+    changed = {change.role: [change.before, change.after] for change in changes}
+    if pdf is not None and (added := pdf_edits(upload.chunks, reading, pdf, company=company)):
+        edits += added
+        changed["pdf"] = ["", pdf.name]
+
+    def pieces() -> Iterator[bytes]:
+        yield from applied(upload.chunks(), edits)
+        if not upload.unchanged():
+            raise Changing
+
+    if edits:
+        opened.post_instead(keep(pieces()), changed)
+
+
+def demand_attachment(document: Document, opened: OpenedDocument, rules: Outbound, *, local: bool = True) -> None:
+    """Raise DocumentError where what is posted must have an attachment and has none. Raises OSError."""
+    if not must_have_attachment(document, rules) or not may_have_attachments(read_of(opened)):
+        return
+    if not attachments(opened.upload(local=local).chunks()):
+        receiver = document.receiver_name or document.receiver
+        raise DocumentError(Text.of("no-attachment/receiver", receiver=receiver, id=document.receiver))
+
+
+def in_memory(max_size: int | None, status: os.stat_result, pieces: Iterable[bytes]) -> OpenedDocument:
+    """A copy that is kept in memory, for commands. `status`: that of the file."""
+    content = b"".join(pieces)
+    return OpenedDocument(io.BytesIO(content), status, content, identify.read(io.BytesIO(content), max_size=max_size))
 
 
 def keep_copy(folder: OutboundFolder, document: Document, opened: OpenedDocument, rules: Outbound) -> None:
@@ -149,6 +186,12 @@ def discard_copy(folder: OutboundFolder, document: Document) -> None:
     discard(_copy_of(folder, document))
 
 
+def has_other_pdf(folder: OutboundFolder, document: Document) -> bool:
+    """Whether the PDF of a document that could not be prepared is missing or another one. Raises OSError."""
+    found = _pdf_of(folder, document) if document.needs is Need.PREPARED else None
+    return found is not None and not is_same(found)
+
+
 def with_copy(folder: OutboundFolder, document: Document, rules: Outbound) -> Document:
     """A document in `sending/` that may have been posted, with the copy beside it, if the journal doesn't know one.
 
@@ -165,8 +208,44 @@ def with_copy(folder: OutboundFolder, document: Document, rules: Outbound) -> Do
     return document.but(prepared=Prepared(reading.size, reading.sha256, {}), posted_meaning=reading.meaning)
 
 
+def with_pdf(folder: OutboundFolder, document: Document) -> Document:
+    """A document in `sending/` that has no row, with the PDF beside it. Raises OSError."""
+    pdfs = pdfs_of(folder.at("sending") / document.file)
+    if not pdfs or not folder.may_be_pdf(pdfs[0][0].name):
+        return document
+    return document.but(pdf=read_pdf(pdfs[0][0])[0].file)
+
+
+def _pdf_of(folder: OutboundFolder, document: Document) -> FoundPdf | None:
+    """The PDF of a document in `sending/`."""
+    if document.pdf is None:
+        return None
+    return FoundPdf(beside(folder.at("sending") / document.file, document.pdf.name), document.pdf)
+
+
 def _copy_of(folder: OutboundFolder, document: Document) -> Entry:
     return folder.at("sending") / f"{document.file}{POSTED}"
+
+
+def _ids(document: Document) -> dict[str, str | None]:
+    return {"sender": document.sender, "receiver": document.receiver}
+
+
+def read_of(opened: OpenedDocument) -> Reading:
+    """What was read of a file."""
+    if opened.reading is None:
+        raise ValueError("the file was not read")
+    return opened.reading
+
+
+def _kept(entry: Entry, max_size: int, pieces: Iterable[bytes]) -> OpenedDocument:
+    """A copy that is kept on the disk, opened and read. Raises OSError, DocumentError, and what `pieces` raises."""
+    with Drafts(entry.directory) as drafts:
+        draft = drafts.write_pieces(pieces)
+        drafts.flush()
+        drafts.replace(draft, entry)
+    entry.directory.sync()
+    return _read(entry, max_size)
 
 
 def _read(entry: Entry, max_size: int) -> OpenedDocument:

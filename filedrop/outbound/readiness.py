@@ -24,11 +24,15 @@ SOON, LATER = 0.02, 2.0  # seconds until another look at a file that somebody ha
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is remembered of a file that wasn't ready: its stamp, since when (monotonic seconds), what was wrong."""
+    """What is remembered of a file that wasn't ready: its stamp, since when (monotonic seconds), what was wrong.
+
+    `waits_for`: the PDF that it lacks.
+    """
 
     stamp: FileStamp
     since: float
     fault: DocumentError | None = None
+    waits_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ from filedrop.outbound.context import new_document
 from filedrop.outbound.filing import lies_at, put_back
 from filedrop.outbound.identified import identified_in
 from filedrop.outbound.notes import write_notes
-from filedrop.outbound.preparing import with_copy
+from filedrop.outbound.pdf_look import return_pdfs
+from filedrop.outbound.pdfs import without_document
+from filedrop.outbound.preparing import with_copy, with_pdf
 from filedrop.outbound.recovery import restore, suspect_all
 from filedrop.outbound.renamed import take_up_renamed
 from filedrop.outbound.sender import log_doubt
@@ -55,9 +57,8 @@ LISTED_AT_ONCE = 1000  # names
 class Findings:
     """What the last comparison of a folder has found missing, by kind, and what the notes in `sending/` say, by id.
 
-    `copies`: what was posted for documents that aren't there, by place. `is_first`: no comparison has ended yet.
-    `in_sending`: how many names and rows there were in `sending/`. `strays`: files that
-    nobody will send.
+    `copies`: what was posted for documents that aren't there, and their PDFs, by place. `is_first`: no comparison has
+    ended yet. `in_sending`: how many names and rows there were in `sending/`. `strays`: files that nobody will send.
     """
 
     def __init__(self) -> None:
@@ -176,7 +177,7 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
     if not folder.local:
         clear_replaced(folder.at(), folder.id)
     has_lone = yield from _compare_sent(desk, findings)
-    _clear_notes(desk, findings, "failed", (yield from _names(folder.documents("failed"))))
+    _clear_notes(desk, findings, "failed", (yield from _names(folder.documents("failed"), folder.may_be_pdf, [])))
     _end_waivers(desk, findings)
     for place in ("", "sending"):  # few files have a note there, and there may be very many files
         noted = {document for _, document in folder.notes(place)}
@@ -202,6 +203,7 @@ def _compare_sending(
     """
     folder, put_off = desk.folder, desk.handover.put_off  # not what is put off meanwhile
     there = set((yield from _listed(folder.documents("sending"))))
+    there -= (pdfs := set(filter(folder.may_be_pdf, there)))
     files = yield from _listed(desk.shared.journal.documents.files_in(folder.id, "sending"))
     findings.in_sending = len(there) + len(files)
     unknown = there - {name for name, _ in files}
@@ -211,6 +213,10 @@ def _compare_sending(
     unwritten = yield from write_notes(desk, findings.notes, lying)
     desk.handover.forget_put_off(put_off - {document_id for _, document_id in files})
     lone = sorted(name for name in unknown if not folder.names_document(name))
+    lone_pdfs = without_document(pdfs, there)
+    twice = findings.twice("PDFs in sending", lone_pdfs)
+    return_pdfs(desk, lone_pdfs if findings.is_first else twice)
+    lone += sorted(name for name in lone_pdfs if folder.stamp("sending", name) is not None)
     if desk.handover.is_idle():  # nobody has them open
         clear_silly(folder.at("sending"), lone)
     return lone, unadopted, unwritten
@@ -235,11 +241,16 @@ def _listed(names: Iterable[T]) -> Generator[None, None, list[T]]:
     return listed
 
 
-def _names(names: Iterable[str]) -> Generator[None, None, Names]:
-    """All names, in a set that takes little memory."""
+def _names(
+    names: Iterable[str], is_left_out: Callable[[str], bool], left_out: list[str]
+) -> Generator[None, None, Names]:
+    """All names, in a set that takes little memory, but for those that go to `left_out`."""
     found = Names()
     for number, name in enumerate(names, 1):
-        found.add(name)
+        if is_left_out(name):
+            left_out.append(name)
+        else:
+            found.add(name)
         if number % LISTED_AT_ONCE == 0:
             yield
     return found
@@ -268,6 +279,11 @@ def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
     """
     entry, shared = desk.folder.at("sending") / file, desk.shared
     own = own_name_beside(entry) or file
+    if desk.folder.has_pdfs and not doubtful:  # its claim was cut off, perhaps before that of its PDF
+        with suppress(FileNotFoundError):
+            put_back(desk.folder, file, own)
+        desk.scanner.wake()
+        return None
     try:
         with closing(OpenedDocument.open(entry)) as opened:
             reading = opened.read(shared.rules.max_size, desk.identification.xpaths)
@@ -288,7 +304,7 @@ def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
     document, _ = let_through(desk, new_document(shared, desk.folder, own, file, opened.stamp.size), own, waiver)
     document = identified_in(shared, desk.identification, document, reading)
     if doubtful and document.state is State.WAITING:
-        document = with_copy(desk.folder, document, shared.rules)
+        document = with_pdf(desk.folder, with_copy(desk.folder, document, shared.rules))
         suspect = document.suspected(shared.now(), shared.access_point.identity, since=opened.modified)
         document = log_doubt(shared, suspect)
     return document
@@ -333,7 +349,8 @@ def _end_or_ask(shared: Context, document: Document) -> None:
 
 def _compare_sent(desk: Desk, findings: Findings) -> Generator[None, None, bool]:
     """Compare `sent/` with the journal. Returns whether there are files without a row."""
-    there, missing, number = (yield from _names(desk.folder.documents("sent"))), list[str](), 0
+    folder, pdfs, missing, number = desk.folder, list[str](), list[str](), 0
+    there = yield from _names(folder.documents("sent"), folder.may_be_pdf, pdfs)
     for number, (name, document_id) in enumerate(desk.shared.journal.documents.files_in(desk.folder.id, "sent"), 1):
         if name not in there:
             missing.append(document_id)
@@ -341,6 +358,9 @@ def _compare_sent(desk: Desk, findings: Findings) -> Generator[None, None, bool]
             yield
     _end_gone(desk, findings, "sent", take_up_renamed(desk, missing))
     _clear_notes(desk, findings, "sent", there)
+    if pdfs:
+        documents = (name for name in folder.documents("sent") if not folder.may_be_pdf(name))
+        findings.copies["sent"] |= without_document(pdfs, documents)
     return len(there) > number - len(missing)
 
 

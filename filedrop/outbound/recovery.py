@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import open_regular
 from filedrop.model.document import Document, State
-from filedrop.outbound.filing import bring_copy
+from filedrop.outbound.filing import bring_along, companions
 from filedrop.outbound.preparing import with_copy
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.storage import sidecar
 from filedrop.storage.marker import why_outdated
-from filedrop.storage.names import POSTED
+from filedrop.storage.names import beside
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -61,8 +61,8 @@ def restore(desk: Desk) -> Generator[None, None, OSError | None]:
     troubles: list[OSError] = []
     for number, document in enumerate(_restored(desk.folder, troubles), 1):
         row = journal.documents.by_id(document.id)
-        if document.prepared is not None:
-            _bring_left_copy(desk.folder, document, {document.file, *([row.file] if row else ())})
+        if companions(document):
+            _bring_left(desk.folder, document, {document.file, *([row.file] if row else ())})
         if row is None:
             claimed.append(document)
         elif row.folder == document.folder and _whereabouts(row) != _whereabouts(document):
@@ -108,12 +108,13 @@ def _restored(folder: OutboundFolder, troubles: list[OSError]) -> Iterator[Docum
                     yield document.at(place, name.removesuffix(".json"))
 
 
-def _bring_left_copy(folder: OutboundFolder, document: Document, names: Iterable[str]) -> None:
-    """Bring what was posted after its document, whose move was cut off before that; these names it may have had."""
+def _bring_left(folder: OutboundFolder, document: Document, names: Iterable[str]) -> None:
+    """Bring what moves with a document after it, whose move was cut off before that; these names it may have had."""
     for left in (folder.at(place) / name for place in ("sending", "sent") for name in sorted(names)):
-        with suppress(OSError), open_regular(left.beside(POSTED)) as copy:
-            if document.prepared and hashlib.file_digest(copy, "sha256").hexdigest() == document.prepared.sha256:
-                bring_copy(document, left, folder.at(document.place) / document.file)
+        for end, sha256 in companions(document).items():
+            with suppress(OSError), open_regular(beside(left, end)) as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() == sha256:
+                    bring_along(document, left, folder.at(document.place) / document.file)
 
 
 def _end_replaced(desk: Desk) -> None:

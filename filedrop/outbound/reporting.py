@@ -96,6 +96,8 @@ def _why(desk: Desk, name: str, seen: Seen) -> str:
     """Why this file wasn't ready, and what becomes of it."""
     ready_file = desk.folder.ready_file(name)
     if seen.fault is None:
+        if seen.waits_for:
+            return f"it waits for {seen.waits_for}"
         if ready_file is not None:
             return f"it waits for {ready_file}, which must not be older than this file"
         return "its writer may not have finished; filedrop takes the file when it stops changing"
@@ -105,6 +107,8 @@ def _why(desk: Desk, name: str, seen: Seen) -> str:
     unchanged = timedelta(seconds=desk.shared.steady() - seen.since)
     left = max(desk.shared.rules.incomplete_after - unchanged, timedelta(0))
     fails = date(desk.shared.now() + left)
-    if seen.fault.code == "unreadable":
-        return f"{what}; it fails on {fails}, unless it can be read by then"
-    return f"{what}; it may be incomplete: it fails on {fails}, unless it changes by then"
+    if seen.waits_for:
+        return f"it waits for {seen.waits_for}; it fails on {fails}, unless that is complete by then"
+    can = "can be read" if seen.fault.code == "unreadable" else "changes"
+    perhaps = "" if seen.fault.code == "unreadable" else " it may be incomplete:"
+    return f"{what};{perhaps} it fails on {fails}, unless it {can} by then"

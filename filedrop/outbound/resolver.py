@@ -195,7 +195,7 @@ class DoubtResolver:
             memory.next = min((look for look in looks if steady < look < over), default=over)
             return None
         if document.unexplained >= UNEXPLAINED_AT_MOST:
-            return document.failed(now, rejected(document.why_in_doubt, 400))
+            return document.failed(now, rejected(document.why_in_doubt, 400, document))
         if document.unclear >= UNCLEAR_AT_MOST:
             return document.failed(now, no_answer(document))
         return document.not_found(now)

@@ -14,8 +14,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.model.document import State
+from filedrop.outbound.filing import companions
 from filedrop.storage import sidecar
-from filedrop.storage.names import POSTED
+from filedrop.storage.names import beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,9 +109,11 @@ class Retention:
         row = self._desk.shared.journal.documents.by_id(document_id) if document_id else None
         if document_id is None or (row and not (row.state.finished and _ended(row) < before)):
             return None
-        (within / name.removesuffix(".json")).unlink(missing_ok=True)
-        if content.get("posted"):
-            (within / f"{name.removesuffix('.json')}{POSTED}").unlink(missing_ok=True)
+        document = within / name.removesuffix(".json")
+        document.unlink(missing_ok=True)
+        restored = sidecar.restore(content, folder="", company="", place="")
+        for end in companions(restored) if restored else ():
+            beside(document, end).unlink(missing_ok=True)
         (within / name).unlink(missing_ok=True)  # the last: without it the document would stay
         return document_id
 

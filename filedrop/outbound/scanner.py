@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from filedrop.files import FileStamp, changed_at
 from filedrop.outbound.mailbox import Closed, Written
 from filedrop.outbound.readiness import Clock, Seen, unchanged_for
+from filedrop.storage.names import stem
 
 if TYPE_CHECKING:
     import os
@@ -47,6 +48,8 @@ class Scanner:
         self._is_woken = False
         self._settling: dict[str, float] = {}
         self._had_turn: set[str] = set()
+        self._pdfs: dict[str, Seen] = {}  # of documents that wait for them
+        self._with_news: set[str] = set()  # the stems of PDFs of which events have told
 
     @property
     def is_woken(self) -> bool:
@@ -95,10 +98,12 @@ class Scanner:
                 self._closed.discard(name)
             if not isinstance(event, Written):
                 self._had_turn -= {name, *map(name.removesuffix, ready_ends)}
+                if self._folder.is_pdf(name) and len(self._with_news) < CLOSED:
+                    self._with_news.add(stem(name))
 
     def _list(self, names: Iterable[str], now: float) -> None:
         self._had_turn.difference_update(self.ready)  # these had no turn
-        gone = self._closed | self.seen.keys()
+        gone = {name for name in self._closed | self.seen.keys() if not self._folder.is_pdf(name)}
 
         def worth_while() -> Iterator[str]:
             for name in names:
@@ -117,6 +122,7 @@ class Scanner:
         for name in self.ready:  # set again by a look that needs another one
             self._settling.pop(name, None)
         self.next_settled = min((moment for moment in self._settling.values() if moment > now), default=math.inf)
+        self._with_news.clear()
         self.last_scan = now
 
     def due(self) -> float:
@@ -138,11 +144,15 @@ class Scanner:
         look_again: float,
         unchanged: float = 0.0,
         fault: DocumentError | None = None,
+        waits_for: str = "",
     ) -> None:
-        """Remember a file that isn't ready: its stamp, `unchanged` for how many seconds, in how many to look again."""
+        """Remember a file that isn't ready: its stamp, `unchanged` for how many seconds, in how many to look again.
+
+        `waits_for`: the PDF that it waits for, after it was read.
+        """
         seen = self.seen.get(name)
         since = seen.since if seen and seen.stamp == stamp else now - unchanged
-        self.seen[name] = Seen(stamp, since, fault)
+        self.seen[name] = Seen(stamp, since, fault, waits_for)
         self._settling[name] = moment = now + look_again
         self.next_settled = min(self.next_settled, moment)
 
@@ -150,6 +160,21 @@ class Scanner:
         """For how many seconds this file has been as it is now."""
         stamp = FileStamp.of(status)
         return unchanged_for(self.seen.get(name), stamp, changed_at(status), now, local=self._folder.local)
+
+    def pdf_unchanged(self, name: str, stamp: FileStamp, changed: float, now: Clock) -> float:
+        """For how many seconds a PDF has been as it is now; it is remembered until its document is forgotten."""
+        unchanged = unchanged_for(self._pdfs.get(name), stamp, changed, now, local=self._folder.local)
+        self._pdfs[name] = Seen(stamp, now.steady - unchanged)
+        return unchanged
+
+    def waits_for_pdf(self, name: str, stamp: FileStamp) -> bool:
+        """Whether a file was read, and waits for its PDF; False after a change."""
+        seen = self.seen.get(name)
+        return seen is not None and seen.stamp == stamp and bool(seen.waits_for)
+
+    def stems(self) -> set[str]:
+        """The stems of the files that are waiting in the folder, as far as they are known."""
+        return set(map(stem, (*self.seen, *self.ready)))
 
     def fault(self, name: str, stamp: FileStamp) -> DocumentError | None:
         """Why the file wasn't well-formed when it was last read; None after a change. Saves reading it again."""
@@ -164,7 +189,9 @@ class Scanner:
 
     def forget(self, name: str) -> None:
         """Forget a file that has been claimed or is gone."""
-        self.seen.pop(name, None)
+        seen = self.seen.pop(name, None)
+        for pdf in (name, seen.waits_for if seen else ""):
+            self._pdfs.pop(pdf, None)
         self._settling.pop(name, None)
         self._closed.discard(name)
         self._had_turn.discard(name)
@@ -174,6 +201,8 @@ class Scanner:
 
         With ready files, always: one may have come. A name that had its turn waits until all others have had theirs.
         """
+        if self._with_news and stem(name) in self._with_news:
+            return True
         if name in self._had_turn:
             return self._settling.get(name, math.inf) <= now
         is_new_or_settled = self._settling.get(name, -math.inf) <= now

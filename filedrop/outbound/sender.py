@@ -32,7 +32,7 @@ from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction
 from filedrop.outbound.identified import is_answer
 from filedrop.outbound.preparing import without_copy
-from filedrop.text import command
+from filedrop.text import command, size
 from filedrop.texts import Text
 from filedrop.texts.languages import date
 
@@ -76,7 +76,7 @@ def _posted(shared: Context, document: Document, opened: OpenedDocument, *, loca
         return Outcome(document.failed(shared.now(), Fault.of(*error.texts)))
     except Rejected as error:
         shared.breaker.record_success(document.id)
-        return Outcome(document.failed(shared.now(), rejected(error.text, error.status)))
+        return Outcome(document.failed(shared.now(), rejected(error.text, error.status, document)))
     except (Unauthorized, WrongAddress, Unavailable) as error:
         shared.breaker.record_failure(error, document.id)
         why = str(error)
@@ -169,10 +169,13 @@ def _described(shared: Context, message: Message) -> Message:
     return message
 
 
-def rejected(text: str, status: int) -> Fault:
+def rejected(text: str, status: int, document: Document) -> Fault:
     """The fault of a document that the access point refused, in its words."""
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return Fault.of(Text.of("rejected/too-large", status=status, text=text or "-"))
+        too_large, pdf = Text.of("rejected/too-large", status=status, text=text or "-"), document.pdf
+        has_pdf = pdf is not None and document.prepared is not None and "pdf" in document.prepared.changed
+        in_it = [Text.of("rejected/too-large-pdf", pdf=pdf.name, size=size(pdf.size))] if pdf and has_pdf else []
+        return Fault.of(too_large, *in_it)
     return Fault.of(Text.of("rejected" if text else "rejected/silent", status=status, text=text))
 
 

@@ -30,6 +30,7 @@ from filedrop.storage.names import (
     is_of_the_system,
     is_temporary,
     may_be_shortened,
+    stem,
     unnumbered,
 )
 from filedrop.texts.languages import marked
@@ -59,6 +60,9 @@ CONFLICT_COPY = marked(
 )
 READY_ALONE = marked("it shows that a file is ready, and that file isn't there")
 BEING_WRITTEN = marked("its name is that of an unfinished file, so it isn't sent")
+PDF_ALONE = marked("it is a PDF, and no document of its name is next to it")
+PDF_WITHOUT_INVOICE = marked("a PDF is sent only in the invoice of its name, and there is none")
+PDF_TOO_LATE = marked("the document of its name was sent before, without this PDF")
 COPY_ALONE = marked("it was posted for a document that isn't there any more")
 PUT_THERE = marked("filedrop didn't put it there, so it was not sent from here")
 
@@ -109,8 +113,8 @@ def look_for_strays(
 ) -> Generator[None, None, None]:
     """Look at all places, in slices. Raises OSError, JournalError.
 
-    `sending`: the names in `sending/` that no document has. `copies`: of posted copies without their documents, the
-    names by place. `sent`: whether there are such names in `sent/`. `archive`:
+    `sending`: the names in `sending/` that no document has. `copies`: of posted copies and PDFs without their
+    documents, the names by place. `sent`: whether there are such names in `sent/`. `archive`:
     whether `archive/` may be listed now, if that is due.
     """
     steady = desk.shared.steady()
@@ -120,7 +124,8 @@ def look_for_strays(
         "sent": _in_sent(desk) if sent else iter(()),
     }
     for place, names in copies.items():
-        lone = [_candidate(desk, name, COPY_ALONE) for name in names]
+        pdf_alone = PDF_ALONE if desk.folder.has_pdfs else PUT_THERE
+        lone = [_candidate(desk, name, COPY_ALONE if name.endswith(POSTED) else pdf_alone) for name in names]
         places[place] = chain(places.get(place, ()), lone)
     if archive and steady >= strays.next_in_archive:
         strays.next_in_archive = steady + ARCHIVE_EVERY
@@ -159,12 +164,13 @@ def _confirm(desk: Desk, strays: Strays) -> None:
     now = Clock(desk.shared.steady(), desk.shared.now().timestamp())
     seen, found, number = dict[tuple[str, str], Seen](), list[Stray](), 0
     pdfs = dict[tuple[str, str], tuple[FileStamp, str]]()
+    stems = desk.scanner.stems() if desk.folder.has_pdfs else set[str]()  # of the documents that wait for their PDFs
     for place, (candidates, total) in strays.candidates.items():
         reported = 0
         for candidate in candidates:
             key = place, candidate.name
             status = _status(desk.folder, place, candidate.name)
-            if status is None:
+            if status is None or (place == "" and desk.folder.is_pdf(candidate.name) and stem(candidate.name) in stems):
                 continue
             stamp, local = FileStamp.of(status), desk.folder.local and place == ""
             unchanged = unchanged_for(strays.seen.get(key), stamp, changed_at(status), now, local=local)
@@ -173,7 +179,7 @@ def _confirm(desk: Desk, strays: Strays) -> None:
                 if candidate.why == NO_DOCUMENT:
                     before = strays.pdfs.get(key)  # each file is read once
                     is_same = before and before[0] == stamp
-                    pdfs[key] = before if before and is_same else (stamp, _why_no_pdf(desk.folder, candidate.name))
+                    pdfs[key] = before if before and is_same else (stamp, _why_no_pdf(desk, candidate.name))
                 why = (key in pdfs and pdfs[key][1]) or candidate.why
                 found.append(Stray(place, candidate.name, why, now.wall - unchanged))
                 reported += 1
@@ -184,10 +190,14 @@ def _confirm(desk: Desk, strays: Strays) -> None:
         strays.found = tuple(found)
 
 
-def _why_no_pdf(folder: OutboundFolder, name: str) -> str:
+def _why_no_pdf(desk: Desk, name: str) -> str:
     """Why a file in `outbound/` isn't sent, if it is a PDF; "" where it is none, or can't be read."""
+    if desk.folder.is_pdf(name):
+        had = (f"{stem(name)}{suffix}" for suffix in (".xml", ".XML"))
+        is_late = any(desk.shared.journal.documents.has_had(desk.folder.id, file, file) for file in had)
+        return PDF_TOO_LATE if is_late else PDF_WITHOUT_INVOICE
     try:
-        with open_regular(folder.at() / name) as file:
+        with open_regular(desk.folder.at() / name) as file:
             head = file.read(PIECE)
             if not identify.is_pdf(head):
                 return ""
@@ -255,7 +265,7 @@ def _in_sent(desk: Desk) -> Iterator[PossibleStray | None]:
             known.add(name.removesuffix(".json"))
         yield None
     for name in folder.documents("sent"):
-        if name in known:
+        if name in known or folder.may_be_pdf(name):  # what of these is alone is in `copies`
             yield None
         else:
             yield _document(desk, name) or _candidate(desk, name, PUT_THERE)

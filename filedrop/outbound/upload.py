@@ -75,7 +75,7 @@ class OpenedDocument:
         """When the file was last written, by the clock of its writer's system."""
         return from_seconds(min(max(0.0, self.status.st_mtime), LATEST))
 
-    def read(self, max_size: int, xpaths: Collection[str] = ()) -> Reading:
+    def read(self, max_size: int | None, xpaths: Collection[str] = ()) -> Reading:
         """Read the file whole, once; `xpaths` are the mapping's. Raises DocumentError, Changing, OSError."""
         if self.status.st_size <= IN_MEMORY:
             self.content = self.file.read(self.status.st_size + 1)

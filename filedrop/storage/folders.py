@@ -16,7 +16,7 @@ from filedrop.storage.answer_folders import CODES
 from filedrop.storage.folder import Folder
 from filedrop.storage.hold import HoldFiles, hold_files, is_hold_name
 from filedrop.storage.marker import Marker
-from filedrop.storage.names import BESIDE, POSTED, matcher, names_document, shortened
+from filedrop.storage.names import BESIDE, POSTED, is_pdf_name, matcher, names_document, shortened
 from filedrop.storage.own_name import move
 from filedrop.storage.withdrawal import withdraw
 from filedrop.texts.languages import ENGLISH
@@ -38,7 +38,8 @@ PLACES = ("sending", "sent", "archive", "failed")
 class OutboundFolder(Folder):
     """An `outbound/` with its `sending/`, `sent/`, `archive/` and `failed/`.
 
-    `takes_answers`: the company's answers to received documents are sent from here (outbound/answers).
+    `takes_answers`: the company's answers to received documents are sent from here (outbound/answers). `has_pdfs`: a
+    PDF belongs to the document of its name.
     """
 
     subfolders = PLACES
@@ -55,10 +56,12 @@ class OutboundFolder(Folder):
         ignore: Sequence[str] = (),
         language: str = ENGLISH,
         takes_answers: bool = False,
+        has_pdfs: bool = False,
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
         self.language = language  # of its notes
         self.takes_answers = takes_answers
+        self.has_pdfs = has_pdfs
         self._matches = matcher(patterns)
         self._expects = matcher(ignore) if ignore else None
         self._ready_suffix = ready_suffix
@@ -105,7 +108,15 @@ class OutboundFolder(Folder):
         """Whether this is a document's name, by the folder's patterns. In `outbound/` itself, a hold file's isn't."""
         if self._ready_suffix and name.lower().endswith(self._ready_suffix.lower()):
             return False
-        return names_document(name) and self._matches(name)
+        return names_document(name) and not self.is_pdf(name) and self._matches(name)
+
+    def is_pdf(self, name: str) -> bool:
+        """Whether a file of this name belongs to a document, as its PDF, by the present settings."""
+        return self.has_pdfs and is_pdf_name(name)
+
+    def may_be_pdf(self, name: str) -> bool:
+        """Whether a file of this name may be there as the PDF of a document, by any settings."""
+        return is_pdf_name(name) and not self.names_document(name)
 
     def expects(self, name: str) -> bool:
         """Whether files of this name may be in `outbound/` although they are no documents (`outbound.ignore`)."""
@@ -341,6 +352,7 @@ def outbound_folder(
         ignore=rules.ignore,
         language=company.language,
         takes_answers=path == company.outbound[0],
+        has_pdfs=company.prepare.has_pdfs,
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import stat
 from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+from filedrop.files import Entry, identity_of
 from filedrop.model.document import local_name
 from filedrop.model.received_name import received_name, safe
 from filedrop.text import composed
@@ -17,7 +19,7 @@ from filedrop.texts.languages import marked
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
-    from filedrop.files import Entry
+    from filedrop.files import Where
     from filedrop.identify import Reading
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
@@ -29,6 +31,7 @@ LONGEST_NAME = 200  # bytes (contract 1)
 LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
 BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar
 POSTED = ".posted"  # and of what was posted in its place
+PDF_SUFFIXES = (".pdf", ".PDF", ".Pdf")  # of a PDF that belongs to a document, which has its stem
 _IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
 _SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into shares, in lower case
     {"lost+found", "$recycle.bin", "recycler", "system volume information", "@eadir", "#recycle", "#snapshot",
@@ -152,7 +155,42 @@ def may_be_shortened(name: str) -> bool:
 
 def is_taken(entry: Entry, ends: Iterable[str] = BESIDE) -> bool:
     """Whether the file exists, or one with such an ending beside it. Raises OSError."""
-    return entry.exists() or any(entry.beside(end).exists() for end in ends)
+    return entry.exists() or any(beside(entry, end).exists() for end in ends)
+
+
+def beside(document: Entry, end: str) -> Entry:
+    """What is beside a document: its name and this ending, or for a PDF, its stem and that."""
+    return document.with_name(pdf_name(document.name, end)) if is_pdf_name(end) else document.beside(end)
+
+
+def pdfs_of(document: Where) -> list[tuple[Where, os.stat_result]]:
+    """The PDFs of a document's name, with their status: mostly one. Raises OSError."""
+    found: dict[object, tuple[Where, os.stat_result]] = {}  # where case doesn't count, all spellings are one file
+    for suffix in PDF_SUFFIXES:
+        pdf = document.with_name(pdf_name(document.name, suffix))
+        try:
+            status = pdf.lstat()
+        except FileNotFoundError:
+            continue
+        if stat.S_ISREG(status.st_mode):
+            same = identity_of(status, pdf.directory.abilities) if isinstance(pdf, Entry) else status.st_ino
+            found.setdefault(same, (pdf, status))
+    return list(found.values())
+
+
+def pdf_name(document: str, pdf: str) -> str:
+    """The name of the PDF beside a document of this name: with the suffix of `pdf`, which is a name or the suffix."""
+    return f"{stem(document)}{pdf[-len(PDF_SUFFIXES[0]) :]}"
+
+
+def is_pdf_name(name: str) -> bool:
+    """Whether a file with this name may be the PDF of a document."""
+    return name.endswith(PDF_SUFFIXES)
+
+
+def stem(name: str) -> str:
+    """The name without its suffix."""
+    return os.path.splitext(name)[0]  # noqa: PTH122 - a name, not a path
 
 
 def inbound_name(pattern: str, message: Message, reading: Reading) -> str:

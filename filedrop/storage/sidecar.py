@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 from filedrop.files import NO_FILE, open_regular
 from filedrop.model.document import Document, Event, State
 from filedrop.model.fault import Fault
-from filedrop.model.prepared import Prepared
+from filedrop.model.prepared import PdfFile, Prepared
 from filedrop.storage import checked, lists
-from filedrop.storage.names import POSTED
+from filedrop.storage.names import POSTED, is_pdf_name, pdf_name
 from filedrop.text import command, printable_sentence
 from filedrop.texts.form import filled, kind
 from filedrop.texts.languages import ENGLISH, translated
@@ -89,6 +89,8 @@ def outbound(document: Document, file: str, *, has_copy: bool = True) -> bytes:
     }
     if document.dropped_as != file:
         content["dropped_as"] = document.dropped_as
+    if document.pdf:
+        content["pdf"] = {"file": pdf_name(file, document.pdf.name), **asdict(document.pdf)}
     if document.prepared:
         copy = f"{file}{POSTED}" if has_copy else None
         content["posted"] = {"file": copy, **asdict(document.prepared), "meaning": document.posted_meaning}
@@ -235,6 +237,7 @@ def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -
             size=checked.number(content["size"]),
             sha256=checked.text(content["sha256"]),
             meaning=checked.text(content["meaning"]),
+            pdf=_pdf(content["pdf"]) if content.get("pdf") else None,
             prepared=_prepared(posted) if posted else None,
             posted_meaning=checked.text(posted["meaning"]) if posted else None,
             channel=checked.text(content.get("channel") or ""),
@@ -247,6 +250,13 @@ def restore(content: dict[str, Any], *, folder: str, company: str, place: str) -
         ).but(**said, **about)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
+
+
+def _pdf(said: dict[str, Any]) -> PdfFile | None:
+    name = checked.name(said["name"])
+    if not is_pdf_name(name):
+        raise ValueError(name)
+    return PdfFile(name, checked.number(said["size"]), checked.text(said["sha256"]))
 
 
 def _prepared(posted: dict[str, Any]) -> Prepared:

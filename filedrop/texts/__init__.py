@@ -5,7 +5,7 @@ may be a stranger's words: it is put into the sentence in one line, and never re
 
     form     Form: what is wrong, what an accountant can do, what the administrator needs to know
     codes    the error codes
-    faults   why a document failed, by error code
+    faults   why a document failed, by error code; preparation: why nothing could be put into it
     waits    why a document waits in `sending/`
     unanswered    why a received document is not answered
     note     what every note says

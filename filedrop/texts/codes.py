@@ -14,6 +14,7 @@ Code = Literal[
     "in-use",
     "invalid",
     "no-answer",
+    "no-attachment",
     "no-document-id",
     "no-process-id",
     "no-receiver",

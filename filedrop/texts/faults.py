@@ -6,6 +6,7 @@ A form without a `message` only adds to another one.
 from __future__ import annotations
 
 from filedrop.texts.form import Form
+from filedrop.texts.preparation import PREPARATION
 
 _EXPORT = "Export the document again from your accounting system."
 _CORRECT = "Correct this in your accounting system, and export the document again."
@@ -50,13 +51,8 @@ _FOREIGN = Form(
     "file moves to another company, its note must move with it: it has the name that the file was dropped with.",
 )
 _REFUSED_BY_RECEIVER = "The receiver may refuse the document as it is. " + _CORRECT
-_ADDRESSES = "Correct the address of the sender or receiver in your accounting system, and export the document again."
-_AS_IT_IS = (
-    "The {role}'s EndpointID should be {id}. To send documents of {company} as they are, set "
-    "companies.{company}.prepare.ids to false, and run filedrop reload."
-)
 
-FAULTS: dict[str, Form] = {
+FAULTS: dict[str, Form] = PREPARATION | {
     # The file as such
     "not-xml": Form(
         "Line {line}, column {column}: the file can't be read from here on.",
@@ -301,15 +297,6 @@ FAULTS: dict[str, Form] = {
         _REFUSED_BY_RECEIVER,
         "If that seems wrong, see whether newer rules are due: filedrop check",
     ),
-    # What can't be written into it
-    "not-prepared/signed": Form(
-        "The document is signed, so no other address can be written into it.", _ADDRESSES, _AS_IT_IS
-    ),
-    "not-prepared/envelope": Form(
-        "The document is in an envelope, so no other address can be written into it.", _ADDRESSES, _AS_IT_IS
-    ),
-    "not-prepared/no-party": Form("The document has no element for the sender or the receiver.", _CORRECT, _AS_IT_IS),
-    "not-prepared/twice": Form("The document names the sender or the receiver twice.", _CORRECT, _AS_IT_IS),
     # What the directory says
     "receiver-unknown": Form(
         "The receiver {receiver} is not in the access point's directory, so nothing can be delivered to it.",
@@ -362,6 +349,7 @@ FAULTS: dict[str, Form] = {
         "Leave out attachments or make them smaller, and export the document again.",
         'HTTP status {status}: "{text}". Ask the access point\'s operator for the limit.',
     ),
+    "rejected/too-large-pdf": Form("It has {pdf} ({size}) in it.", "Export a smaller PDF."),
     "no-answer": Form(
         "The access point may have the document: it gave no clear answer {times} times.",
         f"{_TELL} Don't send the document again yourself: it may arrive twice.",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.documents import BUYER, SELLER, invoice
 from support.faults import cut_after, instead, reset_before
-from support.prepared import BY_RULE, PREPARE, STATED, posted, stated
-from support.stepping import RULES, Life
+from support.prepared import STATED, Steps, posted, stated
+from support.stepping import Life
 
 from filedrop.outbound.strays import COPY_ALONE
 
@@ -21,59 +21,6 @@ if TYPE_CHECKING:
 
     from support.stepping import Clock
     from support.world import World
-
-
-class Steps:
-    """A world whose filedrop prepares documents, and goes step by step."""
-
-    def __init__(self, make_world: Callable[..., World], clock: Clock, more: str = "", **outbound: str) -> None:
-        keys, more = RULES | PREPARE | outbound, f"{BY_RULE}\n{more}"
-        self.world = make_world(outbound=keys, inbound={"poll": "5m"}, clock=clock.true, more=more, posted=posted)
-        self.clock = clock
-        self.life = Life(self.world, clock)
-        self.begin()
-
-    def begin(self) -> None:
-        """Let it look at its folders."""
-        self.life.turn()
-        self.life.do_all()
-
-    def again(self, **outbound: str) -> None:
-        """Kill it, and start it with these settings."""
-        self.life.drop()
-        self.world._keys["outbound"] |= outbound
-        self.life = Life(self.world, self.clock)
-        self.begin()
-
-    def drop(self, name: str, content: bytes, *faults: Any, seconds: float = 20) -> None:
-        """Drop a document whose upload meets with these faults."""
-        self.world.front.next("POST /outbox", *faults)
-        self.world.drop(name, content)
-        self.go_on(seconds)
-
-    def go_on(self, seconds: float) -> None:
-        """Let so much time pass."""
-        self.life.touch()
-        self.life.go_on(seconds)
-
-    def settle(self) -> None:
-        """Let all that is to happen happen; and nothing is lost, sent twice or left behind."""
-        self.go_on(3600)
-        self.world.invariants()
-
-    def lying(self) -> set[str]:
-        """The files below `outbound/`, but the marker."""
-        paths = (path for path in self.world.outbound.rglob("*") if path.is_file() and path.name != ".filedrop")
-        return {path.relative_to(self.world.outbound).as_posix() for path in paths}
-
-    def sent(self) -> list[bytes]:
-        """What the access point has accepted."""
-        store = self.world.sandbox.store
-        return [store.content(message.msg_no) for message in store.sent("acme")]
-
-    def events(self, name: str) -> list[str]:
-        """The events in a document's sidecar."""
-        return [event["event"] for event in self.world.sidecar(name)["history"]]
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def test_refused(desk: Desk) -> None:
     """A document that is refused fails in the access point's words."""
     failed = desk.becomes(instead(400, WORDS))
     assert (failed.state, failed.history[-1].at) == (State.FAILED, NOON)
-    assert failed.error == rejected(WORDS, 400)
+    assert failed.error == rejected(WORDS, 400, drop())
     assert failed.error.message == f'The access point refused the document: "{WORDS}".'
 
 
@@ -376,12 +376,12 @@ def test_what_the_directory_objects(make_desk: Callable[..., Desk], directory: s
 
 def test_what_a_refusal_says() -> None:
     """The access point's words stand in the note; where it had none, that is said."""
-    assert rejected("No", 400).message == 'The access point refused the document: "No".'
-    assert rejected("", 415).message == "The access point refused the document, and gave no reason."
-    assert [rejected("No", status).administrator.partition(".")[0] for status in (400, 415)] == [
+    assert rejected("No", 400, drop()).message == 'The access point refused the document: "No".'
+    assert rejected("", 415, drop()).message == "The access point refused the document, and gave no reason."
+    assert [rejected("No", status, drop()).administrator.partition(".")[0] for status in (400, 415)] == [
         "HTTP status 400", "HTTP status 415",
     ]  # fmt: skip
-    assert rejected("", 413).message == "The document is larger than the access point allows."
+    assert rejected("", 413, drop()).message == "The document is larger than the access point allows."
 
 
 def test_what_is_said_of_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BUYER, SELLER, credit_note, envelope, invoice, order
+from support.prepared import on_the_wire, pieces, undone, written
 from support.rules import published, published_rules
 
 from filedrop.config import Validation, parse
 from filedrop.errors import DocumentError
-from filedrop.identify import read, wire
+from filedrop.identify import read
 from filedrop.identify.mapping import Rules
 from filedrop.outbound.context import identification_of
-from filedrop.prepare import Edit, applied, edits_of, ids_to_write
+from filedrop.prepare import Edit, applied, id_edits, ids_to_write
 from filedrop.validation import Kind, validator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from filedrop.validation import Verdict
 
@@ -33,29 +34,12 @@ CBC = "urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"
 CAC = "urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2"
 
 
-def pieces(document: bytes, size: int) -> Iterator[bytes]:
-    return (document[place : place + size] for place in range(0, len(document), size))
-
-
-def on_the_wire(document: bytes) -> bytes:
-    return b"".join(wire(io.BytesIO(document), read(io.BytesIO(document))))
-
-
 def edits(document: bytes, ids: Mapping[str, str], size: int = 1 << 16) -> list[Edit]:
-    return edits_of(pieces(document, size), ids_to_write(ids, read(io.BytesIO(document))), company="acme")
+    return id_edits(pieces(document, size), ids_to_write(ids, read(io.BytesIO(document))), company="acme")
 
 
 def prepared(document: bytes, ids: Mapping[str, str] = OTHERS, size: int = 1 << 16) -> bytes:
     return b"".join(applied(pieces(document, size), edits(document, ids, size)))
-
-
-def undone(posted: bytes, document: bytes, made: list[Edit]) -> bytes:
-    """The dropped bytes, taken out of the posted ones."""
-    left = posted
-    for edit in sorted(made):  # what is before its place has been undone
-        assert left[edit.start :].startswith(edit.text)
-        left = left[: edit.start] + document[edit.start : edit.end] + left[edit.start + len(edit.text) :]
-    return left
 
 
 def broken(document: bytes, ids: Mapping[str, str]) -> list[str]:
@@ -116,7 +100,7 @@ def test_documents_without_such_a_rule(document: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "line_breaks"),
+    ("endpoint", "line_breaks"),
     [
         (b"<cbc:EndpointID schemeName='a>b' schemeID = '0192' >810418052</cbc:EndpointID  >", 0),
         (b"<cbc:EndpointID schemeID='0192'/>", 0),
@@ -132,16 +116,16 @@ def test_documents_without_such_a_rule(document: bytes) -> None:
         (b"<cbc:WebsiteURI>https://example.com/</cbc:WebsiteURI>", 0),
     ],
 )
-def test_forms_of_an_endpoint(written: bytes, line_breaks: int) -> None:
+def test_forms_of_an_endpoint(endpoint: bytes, line_breaks: int) -> None:
     """However the EndpointID is written, or where there is none, the id gets into its place; no line moves."""
-    document = invoice().replace(b'<cbc:EndpointID schemeID="0192">810418052</cbc:EndpointID>', written)
+    document = invoice().replace(b'<cbc:EndpointID schemeID="0192">810418052</cbc:EndpointID>', endpoint)
     assert document != invoice()
     for size in (1, 1 << 16):
         posted = prepared(document, size=size)
         assert not broken(posted, OTHERS)
         assert undone(posted, document, edits(document, OTHERS)) == document
         assert posted.count(b"\n") == document.count(b"\n")
-        assert all(edit.text.count(b"\n") in (0, line_breaks) for edit in edits(document, OTHERS))
+        assert all(written(edit).count(b"\n") in (0, line_breaks) for edit in edits(document, OTHERS))
     assert posted.index(b"9925") > posted.rfind(b"WebsiteURI", 0, posted.index(b"9925"))
 
 

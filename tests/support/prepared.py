@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import io
+from typing import TYPE_CHECKING, Any
 
 from support.documents import BUYER, invoice
+from support.stepping import RULES, Life
 
+from filedrop.identify import read, wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from support.stepping import Clock
+    from support.world import World
+
+    from filedrop.prepare import Edit
+
+PDF = b"%PDF-1.7\n" + bytes(range(256)) + b"\n%%EOF\n"
 STATED = "0088:7300010000001"  # the receiver that the documents state, in place of BUYER
 PREPARE = {"prepare": "{ids: true}"}  # of `outbound`
+WITH_PDFS = {"prepare": "{ids: true, pdf: require}"}
 BY_RULE = f"mapping: [{{receiver: '{BUYER}'}}]"
 
 
@@ -19,3 +33,80 @@ def stated(number: str, **changes: Any) -> bytes:
 def posted(content: bytes) -> bytes:
     """What is posted of a document."""
     return content.replace(b'schemeID="0088">7300010000001<', b'schemeID="0192">810418052<')
+
+
+class Steps:
+    """A world whose filedrop prepares documents, and goes step by step."""
+
+    def __init__(self, make_world: Callable[..., World], clock: Clock, more: str = "", **outbound: str) -> None:
+        keys, more = RULES | PREPARE | outbound, f"{BY_RULE}\n{more}"
+        self.world = make_world(outbound=keys, inbound={"poll": "5m"}, clock=clock.true, more=more, posted=posted)
+        self.clock = clock
+        self.life = Life(self.world, clock)
+        self.begin()
+
+    def begin(self) -> None:
+        """Let it look at its folders."""
+        self.life.turn()
+        self.life.do_all()
+
+    def again(self, **outbound: str) -> None:
+        """Kill it, and start it with these settings."""
+        self.life.drop()
+        self.world._keys["outbound"] |= outbound
+        self.life = Life(self.world, self.clock)
+        self.begin()
+
+    def drop(self, name: str, content: bytes, *faults: Any, seconds: float = 20, pdf: bytes | None = None) -> None:
+        """Drop a document, perhaps with a PDF, whose upload meets with these faults."""
+        self.world.front.next("POST /outbox", *faults)
+        self.world.drop(name, content, pdf=pdf)
+        self.go_on(seconds)
+
+    def go_on(self, seconds: float) -> None:
+        """Let so much time pass."""
+        self.life.touch()
+        self.life.go_on(seconds)
+
+    def settle(self) -> None:
+        """Let all that is to happen happen; and nothing is lost, sent twice or left behind."""
+        self.go_on(3600)
+        self.world.invariants()
+
+    def lying(self) -> set[str]:
+        """The files below `outbound/`, but the marker."""
+        paths = (path for path in self.world.outbound.rglob("*") if path.is_file() and path.name != ".filedrop")
+        return {path.relative_to(self.world.outbound).as_posix() for path in paths}
+
+    def sent(self) -> list[bytes]:
+        """What the access point has accepted."""
+        store = self.world.sandbox.store
+        return [store.content(message.msg_no) for message in store.sent("acme")]
+
+    def events(self, name: str) -> list[str]:
+        """The events in a document's sidecar."""
+        return [event["event"] for event in self.world.sidecar(name)["history"]]
+
+
+def pieces(document: bytes, size: int) -> Iterator[bytes]:
+    """A document in pieces of this size."""
+    return (document[place : place + size] for place in range(0, len(document), size))
+
+
+def on_the_wire(document: bytes) -> bytes:
+    """A document as it goes on the wire."""
+    return b"".join(wire(io.BytesIO(document), read(io.BytesIO(document))))
+
+
+def written(edit: Edit) -> bytes:
+    """What an edit writes."""
+    return b"".join(edit.text)
+
+
+def undone(posted: bytes, document: bytes, made: list[Edit]) -> bytes:
+    """The dropped bytes, taken out of the posted ones."""
+    left = posted
+    for edit in sorted(made):  # what is before its place has been undone
+        assert left[edit.start :].startswith(written(edit))
+        left = left[: edit.start] + document[edit.start : edit.end] + left[edit.start + len(written(edit)) :]
+    return left

@@ -59,7 +59,7 @@ def is_document(path: Path) -> bool:
     """Is this a document, and not a sidecar, a note, a hold file, hidden or temporary?"""
     is_hold = path.name.partition(".")[0].lower() == "hold" and path.parent.name == "outbound"
     return not (
-        is_hold or path.name.startswith(".") or path.name.endswith((".json", ".why.txt", ".posted", *TEMPORARY))
+        is_hold or path.name.startswith(".") or path.name.endswith((".json", ".why.txt", ".posted", ".pdf", *TEMPORARY))
     )
 
 
@@ -103,9 +103,12 @@ def _of_documents(world: World) -> Iterator[str]:
             said = world.sidecar(name)
             holds = world.sandbox.store.content
             yield from (
-                f"{name}: {problem}" for problem in of_accepted(holds, said, place, content, sent, posted=world.posted)
+                f"{name}: {problem}"
+                for problem in of_accepted(holds, said, place, content, sent, posted=world.posted_of)
             )
             yield from (f"{name}: {problem}" for problem in _of_copy(world, place, said, content))
+        if place is not None and name in world.pdfs:
+            yield from (f"{name}: {problem}" for problem in _of_pdf(world, place, name))
         elif place == "failed" and world.error(name) not in ("no-answer", "not-delivered") and accepted[name]:
             yield f"{name} failed as {world.error(name)}, but was accepted"
 
@@ -145,13 +148,22 @@ def of_accepted(
 
 def _of_copy(world: World, place: str, said: dict[str, Any], content: bytes) -> Iterator[str]:
     """What is wrong with what was posted in a document's place, and with what its sidecar says of that."""
-    copy, posted = world.outbound / place / f"{said.get('file')}.posted", world.posted(content)
+    copy, posted = world.outbound / place / f"{said.get('file')}.posted", world.posted_of(content)
     if (posted == content) == ("posted" in said):
         yield "its sidecar and what was posted differ in whether anything was changed"
     elif "posted" in said and not copy.exists():
         yield "what was posted isn't next to it"
     elif "posted" in said and copy.read_bytes() != posted:
         yield "what is next to it is not what was posted"
+
+
+def _of_pdf(world: World, place: str, name: str) -> Iterator[str]:
+    """What is wrong with the PDF of a document: it is next to it, and nowhere else."""
+    here, pdf = world.outbound / place, world.pdfs[name]
+    own = next((path for path in here.iterdir() if is_regular(path) and path.read_bytes() == world.dropped[name]), None)
+    found = [path for path in world.outbound.rglob("*.pdf") if path.read_bytes() == pdf]
+    if own is None or own.with_suffix(".pdf") not in found or len(found) != list(world.pdfs.values()).count(pdf):
+        yield f"its PDF lies in {[path.relative_to(world.outbound).as_posix() for path in found]}"
 
 
 def _of_messages(world: World) -> Iterator[str]:

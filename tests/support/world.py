@@ -30,7 +30,7 @@ from uuid import uuid4
 import structlog
 from support import promises
 from support.commands import run_here
-from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, listed_as
+from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER, invoice, listed_as, with_pdf
 from support.faults import Front
 from support.memory import folder_in_memory
 from support.postgres import be_a_host
@@ -104,6 +104,7 @@ class World:
         self.inbound = self.root / "acme" / "inbound"
         self.password_file = base / "password"
         self.dropped: dict[str, bytes] = {}
+        self.pdfs: dict[str, bytes] = {}  # by the name of the document that they were dropped with
         self.received: dict[int, bytes] = {}
         self._keys = {"outbound": OUTBOUND | (outbound or {}), "inbound": INBOUND | (inbound or {})}
         self._companies = {"acme": f'{{participants: ["{SELLER}"]}}'} | (companies or {})
@@ -169,12 +170,22 @@ inbound:{keys["inbound"]}
         """The configuration, as if it had been read from a file in `base`."""
         return config.parse(self.config_text(), str(self.base / "config.yaml"))
 
-    def drop(self, name: str, content: bytes) -> None:
-        """Drop a document into `outbound/`, renamed in whole. Each name and content once."""
+    def drop(self, name: str, content: bytes, *, pdf: bytes | None = None) -> None:
+        """Drop a document into `outbound/`, renamed in whole, after the PDF of its name. Each name and content once."""
         if name in self.dropped or content in self.dropped.values():
             raise ValueError(f"{name}: the invariants count documents by name and content; make it another one")
         self.dropped[name] = content
+        if pdf is not None:
+            self.pdfs[name] = pdf
+            self.put((self.outbound / name).with_suffix(".pdf"), pdf)
         self.put(self.outbound / name, content)
+
+    def posted_of(self, content: bytes) -> bytes:
+        """What is posted of a dropped document."""
+        names = (name for name, other in self.dropped.items() if other == content and name in self.pdfs)
+        name = next(names, None)
+        posted = self.posted(content)
+        return posted if name is None else with_pdf(posted, Path(name).with_suffix(".pdf").name, self.pdfs[name])
 
     def put(self, path: Path, content: bytes) -> None:
         """Write a file beside the folders and rename it in, as a careful writer would. The invariants don't know it."""
@@ -401,7 +412,7 @@ inbound:{keys["inbound"]}
         names = {}
         for name, content in self.dropped.items():
             with suppress(ET.ParseError):  # then it can't have been accepted
-                names[promises.meaning(self.posted(content))] = name
+                names[promises.meaning(self.posted_of(content))] = name
         sent = (self.sandbox.store.content(message.msg_no) for message in self.sandbox.store.sent("acme"))
         return Counter(names.get(promises.meaning(content), "?") for content in sent)
 

@@ -1,0 +1,152 @@
+"""The PDF of a document's name: which file that is, and whether it may go into the document.
+
+`invoice.xml` has `invoice.pdf` next to it. The PDF is claimed with its document, and moves with it (outbound/filing).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from filedrop.errors import DocumentError
+from filedrop.files import InUse, open_regular
+from filedrop.files.rights import explain
+from filedrop.identify import is_pdf
+from filedrop.model.prepared import PdfFile
+from filedrop.outbound.upload import Changing
+from filedrop.prepare import Pdf, may_have_attachments
+from filedrop.storage.names import PDF_SUFFIXES, Names, pdf_name, pdfs_of, stem
+from filedrop.text import size
+from filedrop.texts import Text
+from filedrop.times import as_duration
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from filedrop.config.prepare import Prepare
+    from filedrop.files import Where
+    from filedrop.identify import Reading
+
+MISSING = "no-attachment/pdf"  # the text of a document without the PDF that it must have
+PIECE = 1 << 18  # bytes that are read at once
+_END, _WITHIN = b"%%EOF", 1024  # the end of a PDF is in its last bytes (ISO 32000-1, Annex H, 3.4.4)
+
+
+class FoundPdf(NamedTuple):
+    """A PDF, and where it is."""
+
+    where: Where
+    file: PdfFile
+
+    def opened(self) -> Pdf:
+        """The PDF, to be put into its document. Reading it raises OSError, and Changing where it is another one."""
+        return Pdf(self.file.name, self.file.sha256, partial(_pieces, self.where, self.file.sha256))
+
+
+class PdfLook(NamedTuple):
+    """The PDF that goes with a document, None where there is none, and why the document fails by it, if it does.
+
+    `may_change`: the PDF may yet be completed.
+    """
+
+    found: FoundPdf | None = None
+    refusal: DocumentError | None = None
+    may_change: bool = False
+
+
+NO_PDF = PdfLook()
+
+
+def pdf_for(document: Where, status: os.stat_result, reading: Reading, company: str, prepare: Prepare) -> Pdf | None:
+    """The PDF that would go with a document that was read, for commands. Raises DocumentError, OSError."""
+    pdfs = pdfs_of(document) if prepare.has_pdfs else []
+    look = look_into(document, status, pdfs, company, prepare) if pdfs else NO_PDF
+    if look.refusal is not None:
+        raise look.refusal
+    if look.found is None and prepare.pdf == "require" and may_have_attachments(reading):
+        raise missing(document.name)
+    return look.found.opened() if look.found else None
+
+
+def look_into(
+    document: Where,
+    status: os.stat_result,
+    pdfs: Sequence[tuple[Where, os.stat_result]],
+    company: str,
+    prepare: Prepare,
+) -> PdfLook:
+    """What is wrong with the PDFs of a document's name, if anything is. Raises FileNotFoundError, InUse."""
+    (pdf, pdf_status), *others = pdfs
+    if others:
+        return PdfLook(None, _refusal("two", document, pdf, company, other=others[0][0].name))
+    unread = FoundPdf(pdf, PdfFile(pdf.name, pdf_status.st_size, ""))
+    if pdf_status.st_size > prepare.pdf_size:
+        limits = {"size": size(pdf_status.st_size), "limit": size(prepare.pdf_size)}
+        return PdfLook(unread, _refusal("size", document, pdf, company, **limits))
+    older = status.st_mtime - pdf_status.st_mtime
+    if older > prepare.pdf_older.total_seconds():
+        age = as_duration(timedelta(seconds=round(older)))
+        return PdfLook(unread, _refusal("older", document, pdf, company, age=age))
+    try:
+        found, is_whole = read_pdf(pdf)
+    except (FileNotFoundError, InUse):
+        raise
+    except OSError as error:
+        refusal = _refusal("unreadable", document, pdf, company, reason=explain(error))
+        return PdfLook(unread, refusal, may_change=True)
+    return PdfLook(found, None if is_whole else _refusal("incomplete", document, pdf, company), may_change=not is_whole)
+
+
+def read_pdf(pdf: Where) -> tuple[FoundPdf, bool]:
+    """A PDF that was read, and whether it has a beginning and an end. Raises OSError."""
+    digest, head, tail, count = hashlib.sha256(), b"", b"", 0
+    with open_regular(pdf) as file:
+        for piece in iter(partial(file.read, PIECE), b""):
+            digest.update(piece)
+            head = head or piece[:_WITHIN]
+            tail = (tail + piece[-_WITHIN:])[-_WITHIN:]
+            count += len(piece)
+    return FoundPdf(pdf, PdfFile(pdf.name, count, digest.hexdigest())), is_pdf(head) and _END in tail
+
+
+def is_same(found: FoundPdf) -> bool:
+    """Whether the PDF is still as it was read. Raises OSError."""
+    try:
+        for _ in found.opened().pieces():
+            pass
+    except Changing:
+        return False
+    return True
+
+
+def without_document(pdfs: Iterable[str], documents: Iterable[str]) -> frozenset[str]:
+    """Those PDFs, by their names, that are beside none of these documents."""
+    stems = Names(map(stem, documents))
+    return frozenset(pdf for pdf in pdfs if stem(pdf) not in stems)
+
+
+def missing(document: str) -> DocumentError:
+    """The fault of a document without the PDF that it must have."""
+    return DocumentError(Text.of(MISSING, pdf=pdf_name(document, PDF_SUFFIXES[0]), document=document))
+
+
+def _refusal(why: str, document: Where, pdf: Where, company: str, **facts: str) -> DocumentError:
+    named = {"document": document.name, "pdf": pdf.name, "company": company}
+    return DocumentError(Text.of(f"not-prepared/pdf-{why}", **named, **facts))
+
+
+def _pieces(where: Where, sha256: str) -> Iterator[bytes]:
+    """The bytes of a PDF. Raises OSError, and Changing where these aren't the ones that were read before."""
+    digest = hashlib.sha256()
+    try:
+        with open_regular(where) as file:
+            for piece in iter(partial(file.read, PIECE), b""):
+                digest.update(piece)
+                yield piece
+    except FileNotFoundError:
+        raise Changing from None
+    if digest.hexdigest() != sha256:
+        raise Changing
