@@ -1,8 +1,9 @@
-"""`filedrop journal move`: the journal from its file into a database, and back."""
+"""`filedrop journal move`: the journal from its file into a database, and back. `journal accept`: after a restore."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -10,24 +11,31 @@ from urllib.parse import urlsplit
 
 import click
 
-from filedrop.cli.opening import WHO_MAY, database, has_journal, open_config
-from filedrop.cli.show import say
+from filedrop.cli import FAILED
+from filedrop.cli.opening import WHO_MAY, database, has_journal, open_config, open_journal
+from filedrop.cli.show import complain, say
 from filedrop.cli.tables import show_table
 from filedrop.config.values import journal_address
 from filedrop.errors import FiledropError
+from filedrop.files.patience import within
+from filedrop.files.rights import explain
 from filedrop.journal import JOURNAL, Database, Journal, NoJournal
 from filedrop.journal.moving import move as move_rows
 from filedrop.process.lock import held_state
+from filedrop.status.folders import HUNG, folders
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from filedrop.config import Config
 
 FILE = "file"
+PATIENCE = 10.0  # seconds for a folder to answer
 
 
 @click.group(epilog="\b\nExample: filedrop journal move --dry-run file")
 def journal() -> None:
-    """Move the journal into a database, or back into its file."""
+    """Move the journal into a database, or back into its file; go on with a restored database."""
 
 
 @journal.command(epilog="\b\nExample: filedrop journal move postgresql://filedrop@db.example.com/filedrop")
@@ -62,6 +70,44 @@ def move(config_option: str | None, address: str, *, dry_run: bool) -> None:
     say(f"The journal is in {there} now, and {here} can't be used any more.")
     change = "remove `journal`" if target is None else "set `journal` to this address"
     say(f"Before you start filedrop, {change} in {config.source}.")
+
+
+@journal.command(epilog="\b\nExample: filedrop journal accept")
+@click.pass_obj
+def accept(config_option: str | None) -> None:
+    """Serve the folders that filedrop has served with another copy of the journal.
+
+    That is so after a database was restored, copied or upgraded, and while two servers work. Make sure first that
+    filedrop runs with this journal only. It then learns from the sidecars what was sent, and looks for what waits in
+    `sending/` before it sends it.
+    """
+    config, away = open_config(config_option), dict[Path, str]()
+    with open_journal(config) as journal:
+        found = dict(_unknown_branches(config, journal, away))
+        if found:
+            journal.folders.accept(found.values())
+    for path in found:
+        say(f"{path}: this filedrop serves it, from its next scan on")
+    if not found:
+        say("No folder waits for this.")
+    for path, why in away.items():
+        complain(f"{path}: {why}; run this again when the folder is back")
+    if away:
+        raise SystemExit(FAILED)
+
+
+def _unknown_branches(config: Config, journal: Journal, away: dict[Path, str]) -> Iterator[tuple[Path, str]]:
+    """The folders that wait, each with the branch in its marker; those that don't answer come into `away`."""
+    for folder in folders(config):
+        try:
+            branch = within(PATIENCE, partial(folder.branching.unknown, journal))
+        except TimeoutError:
+            away[folder.path] = HUNG
+        except OSError as error:
+            away[folder.path] = explain(error, folder.path)
+        else:
+            if branch is not None:
+                yield folder.path, branch
 
 
 def _database(config: Config, address: str) -> Database | None:

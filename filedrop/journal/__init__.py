@@ -13,6 +13,7 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     rows                            rows as the values that they hold
     removal                         rows of what was removed from the archive
     lately                          what happened last, and how much on each day
+    branches                        databases of one journal that both live
     statements                      SQL that several modules share; each other statement is with its caller
     schema                          the tables, and the form of their values
     engine                          transactions: the writes of many threads in one commit

@@ -59,7 +59,7 @@ class Copies:
         with self._file.unread() as source, closing(connect(draft)) as copy:
             try:
                 source.backup(copy)
-                copy.execute(statements.COUNT_AS_OLDER)
+                copy.execute(statements.SUSPECT_ALL)
                 copy.execute("PRAGMA journal_mode=DELETE")  # a copy is one file
                 ((found,),) = copy.execute(QUICK_CHECK)
             except sqlite3.Error as error:

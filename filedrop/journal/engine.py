@@ -103,11 +103,13 @@ class Engine(ABC):
     `id` is the journal's own, which it keeps wherever it goes; `place` is where it is, for people. `trouble` says why
     the last write failed, "" where it succeeded; `commits` counts successful commits. `former` is the copy of an older
     form from which it was converted when it was opened, None if it wasn't. `is_whole`: it needs no check, because its
-    last daemon closed it, or it was checked; otherwise a power cut may have damaged it.
+    last daemon closed it, or it was checked; otherwise a power cut may have damaged it. `is_shared`: several hosts use
+    it, also by different servers.
     """
 
     id: str
     place: str
+    is_shared = False
 
     def __init__(self) -> None:
         self.trouble = ""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from filedrop.journal.branches import BRANCHES, as_branches, begin_branch, branches_in
 from filedrop.journal.engine import Part
 from filedrop.journal.schema import as_name, from_name
-from filedrop.journal.statements import EACH, HAS_DRAFT
+from filedrop.journal.statements import ABOUT, EACH, HAS_DRAFT, SUSPECT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from filedrop.journal.engine import Connection
     from filedrop.model.document import Document
 
@@ -27,14 +30,21 @@ _FOLDER_AT = "SELECT id FROM folders WHERE path = :path"
 _RECORD_FOLDER = "INSERT INTO folders VALUES (:id, :path, FALSE) ON CONFLICT (id) DO UPDATE SET path = excluded.path"
 _SETTLED = "SELECT settled FROM folders WHERE id = :id"
 _SETTLE = "UPDATE folders SET settled = :settled WHERE id = :id"
-_CHANGES = "SELECT counted, marked, least FROM changes WHERE folder = :id"
+_CHANGES = f"""
+    SELECT coalesce(counted, 0), coalesce(marked, 0), coalesce(least, 0),
+        coalesce((SELECT value FROM about WHERE key = '{BRANCHES}'), '')
+    FROM (SELECT CAST(:id AS TEXT) AS id) AS asked LEFT JOIN changes ON folder = asked.id
+"""
 _COUNT_ON = """
     INSERT INTO changes VALUES (:id, :seen + 1, 0, 0)
     ON CONFLICT (folder) DO UPDATE SET counted = max(changes.counted, :seen) + 1
 """
-_MARK = "UPDATE changes SET marked = counted WHERE folder = :id"
-_MARK_AT = "UPDATE changes SET marked = :seen WHERE folder = :id AND marked < :seen"
-_LEAST = "UPDATE changes SET least = counted, marked = counted - 1 WHERE folder = :id"
+_MARK = "UPDATE changes SET marked = CASE WHEN marked < 0 THEN -1 - counted ELSE counted END WHERE folder = :id"
+_MARK_AT = """
+    UPDATE changes SET marked = max(CASE WHEN marked < 0 THEN -1 - marked ELSE marked END, :seen) WHERE folder = :id
+"""
+_LEAST = "UPDATE changes SET least = counted, marked = -1 - counted WHERE folder = :id"
+_SUSPECT = SUSPECT.format("id = :id")
 
 _COUNTABLE = 2**53  # changes: more than any folder has, and far below the largest integer of a column
 
@@ -42,15 +52,22 @@ _COUNTABLE = 2**53  # changes: more than any folder has, and far below the large
 class Changes(NamedTuple):
     """Records of a folder's documents: the count, the highest count its marker may have, and the lowest.
 
-    From a take-over until what waits in the folder is in doubt, the highest is below the lowest.
+    `is_suspect`: what waits in the folder is to be put in doubt. `branches`: the journal's, its own last.
     """
 
-    counted: int = 0
-    marked: int = 0
-    least: int = 0
+    counted: int
+    marked: int
+    least: int
+    is_suspect: bool
+    branches: tuple[str, ...]
+
+    @property
+    def branch(self) -> str:
+        """The branch that the marker is to name."""
+        return self.branches[-1]
 
     def missing(self, in_marker: int) -> int:
-        """How many changes a marker with this count has seen that the journal doesn't know; a take-over is none."""
+        """How many changes a marker with this count has seen that the journal doesn't know."""
         return in_marker - max(self.marked, self.least)
 
 
@@ -100,40 +117,63 @@ class Folders(Part):
 
     def changes(self, folder: str) -> Changes:
         """The counts of a folder."""
-        rows = self._read(_CHANGES, id=folder)
-        return Changes(*rows[0]) if rows else Changes()
+        (row,) = self._read(_CHANGES, id=folder)
+        return _as_changes(row)
 
-    def mark(self, folder: str) -> int:
+    def knows(self, changes: Changes, branch: str, in_marker: int) -> bool:
+        """Whether the journal knows what was done in a folder whose marker has this branch and this count.
+
+        A database that lacks what its own branch has marked is an older copy, beside which the other one may work; but
+        what is suspect was marked by another branch. Of a file, only a person makes a copy, and puts it in the place of
+        the other one.
+        """
+        is_own = self._engine.is_shared and branch == changes.branch and not changes.is_suspect
+        return branch in changes.branches and not (is_own and changes.missing(in_marker) > 0)
+
+    def accept(self, branches: Iterable[str]) -> None:
+        """Begin a branch that knows those of the journal and these."""
+
+        def work(connection: Connection) -> None:
+            own = branches_in(dict(connection.execute(ABOUT).fetchall()))
+            begin_branch(connection, [*own, *branches])
+
+        self._write(work)
+
+    def suspect(self, folder: str) -> None:
+        """Write that what waits in a folder is to be put in doubt."""
+        self._write(lambda connection: connection.execute(_SUSPECT, {"id": folder}))
+
+    def mark(self, folder: str) -> Changes:
         """Record the present count as the marker's, and return it. The caller writes the marker afterwards."""
         changes = self.changes(folder)
         if changes.marked == changes.counted:  # recorded before, but the marker couldn't be written then
-            return changes.counted
+            return changes
         return self._write(lambda connection: _mark(connection, folder))
 
-    def mark_ahead(self, folder: str) -> int:
+    def mark_ahead(self, folder: str) -> Changes:
         """As `mark`, but with a count one higher, which no marker has had yet."""
 
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> Changes:
             connection.execute(_COUNT_ON, {"id": folder, "seen": 0})
             return _mark(connection, folder)
 
         return self._write(work)
 
-    def take_over(self, folder: str, path: Path) -> int:
-        """Write that a folder is ours from now on and isn't settled; returns the count for its marker.
+    def take_over(self, folder: str, path: Path) -> Changes:
+        """Write that a folder is ours from now on and isn't settled; returns what is to be in its marker.
 
         From now on, a marker with a lower count belongs to another disk or to the empty mount point. The count is one
         ahead, as before a post: the folder's last owner may have posted what waits there.
         """
 
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> Changes:
             _record(connection, folder, path, keeps=True)
             # The folder's last owner may have removed our drafts: a draft that is gone wasn't placed.
             connection.execute(_NAME_ALL, {"folder": as_name(str(path))})
             connection.execute(_SETTLE, {"id": folder, "settled": False})
             connection.execute(_COUNT_ON, {"id": folder, "seen": 0})
             connection.execute(_LEAST, {"id": folder})
-            return _counted(connection, folder)
+            return _changes(connection, folder)
 
         return self._write(work)
 
@@ -159,11 +199,16 @@ def unsettle(connection: Connection, folder: str, seen: int) -> None:
     connection.execute(_MARK_AT, {"id": folder, "seen": seen})
 
 
-def _mark(connection: Connection, folder: str) -> int:
+def _mark(connection: Connection, folder: str) -> Changes:
     connection.execute(_MARK, {"id": folder})
-    return _counted(connection, folder)
+    return _changes(connection, folder)
 
 
-def _counted(connection: Connection, folder: str) -> int:
-    ((counted, _, _),) = connection.execute(_CHANGES, {"id": folder})
-    return int(counted)
+def _changes(connection: Connection, folder: str) -> Changes:
+    (row,) = connection.execute(_CHANGES, {"id": folder})
+    return _as_changes(row)
+
+
+def _as_changes(row: Sequence[Any]) -> Changes:
+    counted, marked, least, branches = row
+    return Changes(counted, max(marked, -1 - marked), least, marked < 0, as_branches(branches))

@@ -24,10 +24,11 @@ from psycopg import pq
 
 from filedrop.errors import DamagedJournal, FiledropError, JournalError, OtherDatabase
 from filedrop.journal import statements
+from filedrop.journal.branches import begin_branch, branches_in
 from filedrop.journal.engine import LINEAGE, Engine, NoJournal, UnclearCommit, refuse_moved
 from filedrop.journal.postgres_doubts import doubts
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA, in_postgres
-from filedrop.journal.postgres_session import Address, Statements, end_sessions, lineage_of, storable
+from filedrop.journal.postgres_session import Address, Statements, end_sessions, has_grown, lineage_of, storable
 from filedrop.journal.schema import SCHEMA_VERSION
 from filedrop.pauses import SESSION
 
@@ -57,6 +58,8 @@ class Postgres(Engine):
     was moved, and waits longer. `incarnation` is the process's name in the database. `patience` is how many seconds
     each wait for the server may take.
     """
+
+    is_shared = True
 
     def __init__(
         self,
@@ -267,8 +270,8 @@ class Postgres(Engine):
     def _take_up(self, *, creates: bool) -> str:
         """Make the tables in a new database. Returns the journal's id. Raises JournalError, psycopg.Error.
 
-        A daemon's journal counts as older than all folders where the database isn't the one that was last written to:
-        it is a standby that was promoted, or was restored.
+        A daemon's journal begins a branch where the database isn't the one that was last written to: it is a standby
+        that was promoted, which knows the branches before, or it was restored or copied.
         """
         with self._writer.transaction():
             self._writer.execute(_CREATING)
@@ -286,8 +289,9 @@ class Postgres(Engine):
                 refuse_moved(self.place, found)
             self._lineage = lineage_of(self._writer)
             if self._is_daemons and found["schema"] == str(SCHEMA_VERSION) and found.get(LINEAGE) != self._lineage:
-                if exists and LINEAGE in found:  # what was recorded since it was copied is missing
-                    connection.execute(statements.COUNT_AS_OLDER)
+                if LINEAGE in found:
+                    is_promoted = has_grown(found[LINEAGE], self._lineage)
+                    begin_branch(connection, branches_in(found) if is_promoted else ())
                 connection.execute(statements.KEEP, {"key": LINEAGE, "value": self._lineage})
         if found["schema"] != str(SCHEMA_VERSION):
             raise JournalError(

@@ -234,3 +234,15 @@ def lineage_of(session: Session) -> str:
             raise
         return ""  # some databases that are offered as a service refuse these functions
     return str(lineage)
+
+
+def has_grown(lineage: str, now: str) -> bool:
+    """Whether a database with the lineage `now` has all that one had before, but perhaps for the last records.
+
+    It is on the same server, or on a standby of it that was promoted. Where the server doesn't say that, it counts as
+    such.
+    """
+    if not (lineage and now):
+        return True
+    (server, timeline, *tables), (server_now, timeline_now, *tables_now) = lineage.split("/"), now.split("/")
+    return (server, tables) == (server_now, tables_now) and timeline_now > timeline

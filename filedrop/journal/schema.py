@@ -58,7 +58,8 @@ DEFINITIONS = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT)",
     "CREATE TABLE IF NOT EXISTS folders (id TEXT PRIMARY KEY, path BLOB NOT NULL, settled INTEGER NOT NULL)",
     # Changes of a folder's documents: `counted` so far; the folder's marker has at least `least`, else it is another
-    # disk's, and at most `marked`, else this journal is an older copy of itself, or has just taken the folder over.
+    # disk's, and at most `marked`, else this journal is an older copy of itself. -1 - `marked` in its place says that
+    # what waits in the folder is to be put in doubt: the folder was taken over, or the journal was copied.
     """
     CREATE TABLE IF NOT EXISTS changes (
         folder TEXT PRIMARY KEY, counted INTEGER NOT NULL, marked INTEGER NOT NULL, least INTEGER NOT NULL

@@ -112,12 +112,16 @@ class OutboundPipeline:
 
     def step(self) -> None:
         """Take the folder's documents one batch further. Raises JournalError."""
+        has_news, moved, journal = False, self._moves.total, self._shared.journal
         try:
             with self.folder.in_use():
-                moved = self._moves.total
+                if not self.health.trouble and (why := self.folder.branching.look(journal, self._shared.steady())):
+                    self.health.report_unavailable(why)  # what comes back stays where it is
                 has_news = self._read_mail()
                 if self.due() <= self._shared.steady():
                     self._take_step()
+        except FolderUnavailable as error:  # likewise, found out just before a post
+            self.health.report_unavailable(str(error))
         except BaseException:
             self.is_hindered |= not self._shared.ready()
             raise
@@ -135,12 +139,14 @@ class OutboundPipeline:
         is_known = False
         try:
             is_available = self._take_up_folder()
-            is_known = True
+            is_known = self.folder.branching.rest == 0.0
             if is_available:
                 self._take_further()
                 if not self.reconciliation.is_under_way:
                     self._stillness.note()
                 self._not_before = -math.inf
+            elif not is_known:
+                self._not_before = self._shared.steady() + self.folder.branching.rest
         except BaseException:
             self.reconciliation.give_up()  # what was just claimed may have no row: the next step looks for that
             raise

@@ -13,7 +13,7 @@ import math
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from filedrop.errors import Changed, DocumentError
+from filedrop.errors import Changed, DocumentError, FolderUnavailable
 from filedrop.files import clear_silly, discard
 from filedrop.files.rights import explain
 from filedrop.journal import Waiver
@@ -311,8 +311,8 @@ def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
 
 
 def mark(desk: Desk) -> None:
-    """Write into the folder's marker how far the journal has counted; errors of the disk are ignored."""
-    with suppress(OSError):
+    """Write into the folder's marker how far the journal has counted; what keeps that is reported by the next step."""
+    with suppress(OSError, FolderUnavailable):
         desk.folder.mark(desk.shared.journal)
 
 

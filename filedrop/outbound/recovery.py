@@ -33,11 +33,12 @@ _MOVED_ON = ("state", "place", "file", "delivered", "error", "warnings", "histor
 def suspect_all(desk: Desk) -> bool:
     """Put what waits in doubt, and what is in doubt anew, where the journal is older than the folder's marker.
 
-    Likewise where it has taken the folder over: another filedrop may just have posted these. Returns whether it was so.
+    Likewise where it has taken the folder over, or was copied: another filedrop may just have posted these. Returns
+    whether it was so.
     """
     shared, folder = desk.shared, desk.folder
     changes = shared.journal.folders.changes(folder.id)
-    if folder.changes <= changes.marked:
+    if folder.changes <= changes.marked and not changes.is_suspect:
         return False
     if (missing := changes.missing(folder.changes)) > 0:
         desk.health.report_outdated(why_outdated(missing))

@@ -1,6 +1,7 @@
 """Folders, and the files that filedrop writes in them.
 
 folder      whether a folder is there and ours; marker: whose folder it is
+branching   which database's filedrop serves a folder, if a journal has two
 folders     a company's outbound and inbound folders
 former      open documents at accounts, and in folders, that are no longer configured
 answer_folders  the folders of an `inbound/` by which received documents are answered

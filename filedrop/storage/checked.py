@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _EARLIEST, _LATEST = datetime(1970, 1, 3, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 _MOST = 2**63 - 1  # the largest integer of a column in the journal
 _TOKEN = re.compile("[!-~]{1,64}")
+_BRANCH = re.compile("(?:[0-9a-f]{16})?")  # as journal/branches makes them
 _DROP_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # as document.new_id makes them
 _LONGEST_NAME = 1000  # bytes: more than any file system allows
 
@@ -86,6 +87,11 @@ def drop_id(value: object) -> str:
 def token(value: object) -> str:
     """The id of a folder or a journal."""
     return _like(_TOKEN, value)
+
+
+def branch(value: object) -> str:
+    """The name of a branch of a journal; "" is the first."""
+    return _like(_BRANCH, value)
 
 
 def _like(pattern: re.Pattern[str], value: object) -> str:

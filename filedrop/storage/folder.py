@@ -18,6 +18,7 @@ from filedrop.files import Directory, Tree, clear_drafts, is_missing, make_folde
 from filedrop.files.disk import shortage
 from filedrop.files.rights import explain
 from filedrop.files.trial import Trial
+from filedrop.storage.branching import UNKNOWN, Branching, knows
 from filedrop.storage.marker import MARKER, Marker, read_marker
 from filedrop.storage.names import BESIDE, is_taken, numbered
 from filedrop.text import command
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from filedrop.files import Abilities
     from filedrop.journal import Journal
+    from filedrop.journal.folders import Changes
 
 
 TAKE_OVER = "filedrop check --take-over"
@@ -57,6 +59,7 @@ class Folder:
         self._served = served
         self.trial = Trial(path)
         self._tree = Tree(path, lambda: self.abilities)
+        self.branching = Branching(path, self.at)
         self._next_number: dict[tuple[Path, str], int] = {}
         self._taking_up = threading.Lock()
 
@@ -109,7 +112,7 @@ class Folder:
         else:
             folder = marker.folder
         changes = journal.folders.take_over(folder, self.path)  # first: else a running daemon thinks the marker too old
-        Marker(folder, journal.id, changes).replace(here)
+        Marker(folder, journal.id, changes.counted, changes.branch).replace(here)
         here.sync()
 
     def free_names(self, place_in: Directory, wanted: str, ends: Collection[str] = BESIDE) -> Iterator[str]:
@@ -145,9 +148,9 @@ class Folder:
 
     def _take_up(self, journal: Journal) -> None:
         try:
-            here, marker, seen_at = self._inspect(journal)
+            here, marker, seen_at, changes = self._inspect(journal)
         except NotYetThere:
-            here, marker, seen_at = self._make(), None, None
+            here, marker, seen_at, changes = self._make(), None, None, None
         except FolderUnavailable as error:
             raise FolderUnavailable(f"{self.path}: {error}") from None
         except PermissionError as error:
@@ -158,21 +161,28 @@ class Folder:
                 raise FolderUnavailable(f"{self.path}: {why}")
             self._tree.give_up()  # what is open goes by what was presumed
         if marker is None:
-            marker = Marker(secrets.token_hex(8), journal.id)
-            try:
-                marker.create(here)
-            except FileExistsError:
-                raise FolderUnavailable(f"{self.path} was just taken up by another filedrop") from None
+            marker = self._mark_new(here, journal)
         if seen_at != self.path:
             here.sync()  # else a power cut may remove a marker that the journal expects
             journal.folders.record(marker.folder, self.path)
+        if changes is not None:
+            marker = self.branching.begin(here, marker, journal, changes)
         self.id, self.changes = marker.folder, marker.changes
         here = self._tree.renew(here)  # first: if the share goes away now, no folder is made at its mount point
         for name in self.missing_in(here):
             make_folder(here / name)
 
-    def _inspect(self, journal: Journal | None) -> tuple[Directory, Marker | None, Path | None]:
-        """The folder, opened; its marker, None where it needs a new one; and where the journal last saw that marker.
+    def _mark_new(self, here: Directory, journal: Journal) -> Marker:
+        folder = secrets.token_hex(8)
+        marker = Marker(folder, journal.id, branch=journal.folders.changes(folder).branch)
+        try:
+            marker.create(here)
+        except FileExistsError:
+            raise FolderUnavailable(f"{self.path} was just taken up by another filedrop") from None
+        return marker
+
+    def _inspect(self, journal: Journal | None) -> tuple[Directory, Marker | None, Path | None, Changes | None]:
+        """The folder, opened; its marker, None where it needs a new one; where the journal last saw that, its counts.
 
         Raises as `check_ownership` does.
         """
@@ -196,13 +206,13 @@ class Folder:
         marker = read_marker(here)
         if marker is None:
             self._check_unmarked(here, journal)
-            return here, None, None
-        seen_at = None
-        if journal is not None:
-            seen_at = journal.folders.path(marker.folder)
-            if why := self._why_not_ours(marker, journal, seen_at):
-                raise FolderUnavailable(why)
-        return here, marker, seen_at
+            return here, None, None, None
+        if journal is None:
+            return here, marker, None, None
+        seen_at, changes = journal.folders.path(marker.folder), journal.folders.changes(marker.folder)
+        if why := self._why_not_ours(marker, journal, seen_at, changes):
+            raise FolderUnavailable(why)
+        return here, marker, seen_at, changes
 
     @property
     def _taking_over(self) -> str:
@@ -225,10 +235,10 @@ class Folder:
                 Cause.MISSING,
             )
 
-    def _why_not_ours(self, marker: Marker, journal: Journal, seen_at: Path | None) -> str:
+    def _why_not_ours(self, marker: Marker, journal: Journal, seen_at: Path | None, changes: Changes) -> str:
         if marker.journal != journal.id:
             return ANOTHERS
-        if marker.changes < journal.folders.changes(marker.folder).least:
+        if marker.changes < changes.least:
             return (
                 f"its {MARKER} is from before it was last taken over: it isn't mounted, or another disk is mounted "
                 f"there; "
@@ -239,7 +249,7 @@ class Folder:
                 f"it is a copy of {seen_at}: delete its {MARKER} to make it a folder of its own; if it was moved from "
                 "there, name only its new place in the configuration"
             )
-        return ""
+        return "" if knows(journal, marker, changes) else UNKNOWN
 
     def _is_copy(self, marker: Marker, seen_at: Path | None) -> bool:
         """Whether this marker was copied from the folder where the journal last saw it. Raises OSError.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from filedrop.config import Company, Config, Inbound
     from filedrop.files import Directory, Entry, FileStamp, Identity
     from filedrop.journal import Journal
+    from filedrop.journal.folders import Changes
     from filedrop.model.document import Document
 
 AHEAD = 1.0  # seconds for which a marker written ahead is valid: writing it takes 1 ms, a post 5 ms
@@ -70,26 +71,33 @@ class OutboundFolder(Folder):
         self._hold_files = HoldFiles()
 
     def mark(self, journal: Journal) -> None:
-        """Write the journal's count of changes to the marker; the journal records that first. Raises OSError."""
+        """Write the journal's count of changes to the marker; the journal records that first.
+
+        Raises OSError, and FolderUnavailable where another database's filedrop has the folder by now.
+        """
         if journal.folders.changes(self.id).counted != self.changes:
+            self.branching.check(journal)
             self._mark(journal, journal.folders.mark(self.id))
 
     def mark_ahead(self, journal: Journal, now: float) -> None:
         """Write a count to the marker that is higher than in any older copy of the journal, before a post at `now`.
 
-        It is on the disk on return. Done at most once a second (monotonic clock). Raises OSError.
+        It is on the disk on return. Done at most once a second (monotonic clock). Raises OSError, and FolderUnavailable
+        where another database's filedrop has the folder by now.
         """
         with self._taking_up:
             if now - self._marked_ahead < AHEAD:
                 return
+            self.branching.check(journal)
             self._mark(journal, journal.folders.mark_ahead(self.id))
             self.at().sync()
             self._marked_ahead = now
 
-    def _mark(self, journal: Journal, changes: int) -> None:
+    def _mark(self, journal: Journal, changes: Changes) -> None:
         # Drafted in `sending/`: a draft in `outbound/` itself would raise file events.
-        Marker(self.id, journal.id, changes).replace(self.at(), draft_in=self.at("sending"))
-        self.changes = changes
+        marker = Marker(self.id, journal.id, changes.counted, changes.branch)
+        marker.replace(self.at(), draft_in=self.at("sending"))
+        self.changes = changes.counted
 
     def dropped(self, now: float | None = None) -> Iterator[str]:
         """The names of the files in `outbound/` that may be documents, lazily. Raises OSError.

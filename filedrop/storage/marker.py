@@ -1,9 +1,10 @@
-"""A folder's marker, `.filedrop`: the ids of the folder and of its journal, and a count of changes.
+"""A folder's marker, `.filedrop`: the ids of the folder and of its journal, a count of changes, and a branch.
 
 The journal counts the changes of a folder's documents. The marker gets this count each time the two are compared, and,
 one ahead, before a post. A lower count in the marker is normal. A higher one means that the marker has outlived the
 journal: an older copy of the journal was restored, or its latest commits are lost. A take-over writes a higher one,
-too, since another journal has had the folder.
+too, since another journal has had the folder. The branch is of the journal that has served the folder last
+(journal/branches).
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ _MOST = 2**62  # changes: half of what the journal can count
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The content of a marker: the id of the folder, the id of its journal, and the journal's count of changes."""
+    """The content of a marker: the ids of the folder and of its journal, the journal's count of changes, its branch."""
 
     folder: str
     journal: str
     changes: int = 0
+    branch: str = ""
 
     def create(self, folder: Directory) -> None:
         """Mark a folder that has no marker. Raises OSError, FileExistsError where it has one by now."""
@@ -46,6 +48,8 @@ class Marker:
         content: dict[str, Any] = {"folder": self.folder, "journal": self.journal}
         if self.changes:
             content["changes"] = self.changes
+        if self.branch:
+            content["branch"] = self.branch
         return (json.dumps(content) + "\n").encode()
 
 
@@ -56,7 +60,8 @@ def read_marker(folder: Path | Directory, name: str = MARKER) -> Marker | None:
         if content is None:
             return None
         changes = checked.number(content.get("changes", 0), _MOST)
-        return Marker(checked.token(content["folder"]), checked.token(content["journal"]), changes)
+        branch = checked.branch(content.get("branch", ""))
+        return Marker(checked.token(content["folder"]), checked.token(content["journal"]), changes, branch)
     except (FileNotFoundError, NotADirectoryError, KeyError, ValueError):
         return None
 

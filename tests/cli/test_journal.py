@@ -1,4 +1,4 @@
-"""`filedrop journal move`: the journal from its file into a database, and back."""
+"""`filedrop journal move`: the journal from its file into a database, and back. `journal accept`: after a restore."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from support.matrix import quick
 from support.postgres import be_a_host
 
 from filedrop.errors import JournalError
+from filedrop.files import Directory
 from filedrop.journal import JOURNAL, Database, Journal
 from filedrop.process.lock import locked_state
 from filedrop.storage.marker import read_marker
@@ -311,3 +313,22 @@ def test_addresses(world: World, address: str) -> None:
     assert done.returncode == 0
     assert "hunter2" not in done.stdout + done.stderr
     assert "hunter2" not in world.filedrop("history", "n7").stderr
+
+
+def test_accept(world: World) -> None:
+    """A folder that another database of the journal has served waits, and says so; then it goes on."""
+    world.drop("invoice-1.xml", invoice("1"))
+    world.settle()
+    assert world.filedrop("journal", "accept").stdout == "No folder waits for this.\n"
+    marker = read_marker(world.outbound)
+    assert marker
+    replace(marker, branch="0123456789abcdef").replace(Directory.open(world.outbound))
+    world.drop("invoice-2.xml", invoice("2"))
+    assert f"{world.outbound}: the journal doesn't know all" in world.filedrop("check").stdout
+    world.filedrop("run", "--once")
+    assert (world.outbound / "invoice-2.xml").exists()
+    done = world.filedrop("journal", "accept")
+    assert done.stdout == f"{world.outbound}: this filedrop serves it, from its next scan on\n"
+    assert world.filedrop("journal", "accept").stdout == "No folder waits for this.\n"
+    world.settle()
+    world.invariants()

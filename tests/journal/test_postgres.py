@@ -22,7 +22,8 @@ from support.proxy import Proxy
 
 from filedrop.errors import Changed, JournalError
 from filedrop.journal import Journal, MessageRow, Outcome, documents, numbers
-from filedrop.journal.engine import UnclearCommit
+from filedrop.journal.branches import BRANCHES
+from filedrop.journal.engine import LINEAGE, UnclearCommit
 from filedrop.model.document import Document
 from filedrop.model.fault import Fault
 from filedrop.model.message import Message
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 pytest.importorskip("psycopg", reason="NOT TRIED ON POSTGRESQL: install the extra `dev`")
 
 from filedrop.journal.postgres import Postgres
-from filedrop.journal.postgres_session import Address, end_sessions
+from filedrop.journal.postgres_session import Address, end_sessions, has_grown
 
 PACKAGE = Path(__file__).parents[2]
 PATIENCE = 2.0  # seconds: that of a session is rounded up to two
@@ -433,30 +434,60 @@ def test_doubts_of_a_server(postgres: Server, database: str, proxy: Proxy) -> No
 # Copies of the database
 
 
-def counts(journal: Journal) -> tuple[int, int]:
-    changes = journal.folders.changes("f1")
-    return changes.counted, changes.marked
-
-
 def known_folder(journal: Journal) -> None:
     journal.folders.record("f1", Path("/somewhere"))
     journal.documents.record(drop(1))
     journal.folders.mark("f1")
 
 
-def test_restored_database_counts_as_older(postgres: Server) -> None:
-    """A copy may lack the last records, whatever its markers say: the folders are compared before anything is sent."""
+def branches(address: str) -> tuple[str, ...]:
+    """The branches of the journal, after a daemon has opened it."""
+    with opened(address) as journal:
+        return journal.folders.changes("f1").branches
+
+
+def test_restored_database_waits_for_a_person(postgres: Server) -> None:
+    """The other database may still be in use: the copy doesn't know what is done there, until a person accepts it."""
     database, restored = postgres.database(), f"restored_{secrets.token_hex(4)}"
-    with opened(postgres.address(database)) as journal:
-        known_folder(journal)
-        before = counts(journal)
-    with opened(postgres.address(database)) as journal:
-        assert counts(journal) == before, "the same database is no copy"
+    assert [branches(postgres.address(database)) for _ in range(2)] == [("",), ("",)], "the same database is no copy"
     postgres.sql(f"CREATE DATABASE {restored} TEMPLATE {database} OWNER filedrop")
-    for _ in range(2):  # and that is said once
-        with opened(postgres.address(restored)) as journal:
-            assert counts(journal) == (before[0], before[1] - 1)
-            assert journal.folders.changes("f1").missing(before[1]) == 1
+    (branch,) = branches(postgres.address(restored))
+    assert branch
+    assert branches(postgres.address(restored)) == (branch,), "one for each database, not for each start"
+    with opened(postgres.address(restored)) as journal:
+        known_folder(journal)
+        assert not journal.folders.knows(journal.folders.changes("f1"), "", 0)
+        journal.folders.accept([""])
+        changes = journal.folders.changes("f1")
+        assert journal.folders.knows(changes, "", 7)
+        assert changes.branch not in ("", branch)
+
+
+def test_promoted_database_knows_what_was_before(postgres: Server) -> None:
+    """Only a higher timeline of the same server is accepted without a person, and a server that doesn't say it."""
+    address = postgres.address(postgres.database())
+    with opened(address) as journal:
+        own = journal.engine.kept(LINEAGE)
+    assert own
+    server, timeline, *tables = own.split("/")
+    lower, higher = f"{int(timeline, 16) - 1:08X}", f"{int(timeline, 16) + 1:08X}"
+    for before, is_known in ((lower, True), (higher, False)):
+        with opened(address) as journal:
+            journal.engine.keep(BRANCHES, ",0123456789abcdef")
+            journal.engine.keep(LINEAGE, "/".join([server, before, *tables]))
+        *known, new = branches(address)
+        assert known == (["", "0123456789abcdef"] if is_known else [])
+        assert len(new) == 16
+    assert has_grown(own, "")
+
+
+def test_snapshot_of_a_database_is_behind_its_folders(postgres: Server) -> None:
+    """Its server and its timeline are those of the original, but what a marker counts is missing in it."""
+    with opened(postgres.address(postgres.database())) as journal:
+        known_folder(journal)
+        changes = journal.folders.changes("f1")
+        assert journal.folders.knows(changes, "", changes.marked)
+        assert not journal.folders.knows(changes, "", changes.marked + 1)
 
 
 def test_database_that_is_replaced_while_it_runs(postgres: Server, proxy: Proxy) -> None:

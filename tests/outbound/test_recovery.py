@@ -61,7 +61,7 @@ def said(document: Document) -> dict[str, Any]:
 
 def outdate(bench: Bench, missing: int) -> None:
     """Have the folder's marker have seen so many changes more than the journal, which has seen some."""
-    assert bench.life.journal.folders.mark(bench.desk.folder.id) > 0
+    assert bench.life.journal.folders.mark(bench.desk.folder.id).counted > 0
     bench.desk.folder.changes = bench.life.journal.folders.changes(bench.desk.folder.id).marked + missing
 
 

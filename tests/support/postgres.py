@@ -93,9 +93,12 @@ def be_a_host(journal: Journal, name: str) -> None:
 
 
 class Server:
-    """A running server, with the role `filedrop` who may own databases; or a standby server of another one."""
+    """A running server, with the role `filedrop` who may own databases.
 
-    def __init__(self, programs: Path, *, standby_of: Server | None = None) -> None:
+    It may be a standby server of another one, or a copy of the files of one that doesn't run.
+    """
+
+    def __init__(self, programs: Path, *, standby_of: Server | None = None, copy_of: Server | None = None) -> None:
         self._programs = programs
         self.as_user = _as_user()
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a short path: a socket's has 107 characters at most
@@ -107,12 +110,14 @@ class Server:
         if standby_of:
             primary = ("-h", standby_of.folder, "-U", "postgres")
             self._run("pg_basebackup", *primary, "-D", self._data, "-R", "-X", "stream", "-c", "fast")
+        elif copy_of:
+            subprocess.run(["cp", "-a", copy_of._data, self._data], check=True)
         else:
             self._run("initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
         with (self._data / "postgresql.conf").open("a") as file:
             file.write(_SETTINGS.format(folder=self.folder))
         self.start()
-        if not standby_of:
+        if not (standby_of or copy_of):
             self.sql("CREATE ROLE filedrop LOGIN")
 
     def _run(self, program: str, *arguments: str | Path) -> str:
@@ -158,6 +163,15 @@ class Server:
         """A new and empty database; returns its name."""
         name = f"journal{next(self._numbers)}"
         self.sql(f"CREATE DATABASE {name} OWNER filedrop")
+        return name
+
+    def copied(self, database: str) -> str:
+        """A new database with all that is in another one, as from a dump; returns its name."""
+        name = f"{database}_copy{next(self._numbers)}"
+        self.sql(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+        self.end_sessions(database)
+        self.sql(f"CREATE DATABASE {name} TEMPLATE {database} OWNER filedrop")
+        self.sql(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
         return name
 
     def emptied(self) -> str:
