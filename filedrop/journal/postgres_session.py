@@ -71,6 +71,7 @@ class _Text(StrDumperUnknown):
 _SESSIONS = """
     FROM pg_stat_activity
     WHERE application_name = %(name)s AND usename = current_user AND pid <> pg_backend_pid()
+    AND datname = current_database() -- a copy of it may be beside it
     AND (%(pids)s::bigint[] IS NULL OR pid = ANY(%(pids)s))
 """
 _INTERVENED = "57"  # the class of errors of a server that was stopped or took too long; of no answer, there is none

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from support.drops import drop
@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from support.hosts import SharedTree
     from support.postgres import Servers
 
+    from filedrop.journal.postgres import Postgres
+
 if not programs():
     pytest.skip("NO POSTGRESQL HERE: install the extra `dev`, on Linux", allow_module_level=True)
+
+from filedrop.journal.postgres_session import end_sessions
 
 PROGRAMS = next(iter(programs().values()))
 
@@ -88,6 +92,14 @@ def test_others_get_time_to_stop(databases: tuple[Journal, Journal], tmp_path: P
         with pytest.raises(FolderUnavailable, match="in a few seconds"):
             theirs.take_up(copy)
         assert theirs.branching.rest > 0
+
+
+def test_sessions_of_another_database_go_on(databases: tuple[Journal, Journal]) -> None:
+    """Who replaces a host in a copy of its database ends no session of it in the first one, on the same server."""
+    first, copy = (cast("Postgres", journal.engine) for journal in databases)
+    with first.own_session() as ours, copy.own_session() as session:
+        end_sessions(session, first.incarnation, 5.0)
+        assert not ours.has_gone
 
 
 # Real hosts
