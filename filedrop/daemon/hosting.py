@@ -88,7 +88,7 @@ class Hosting(Share):
         self._looked = -math.inf
         self._drained: frozenset[str] = frozenset()
         self._free_since: dict[str, float] = {}
-        self._asked = 0  # signs of life
+        self._asked = self._beat = 0  # signs of life: asked for, and the last one that was answered
         self._given_up: set[str] = set()  # but the database may not know it yet
         self._report = self._reported = ""
         self._lock = threading.Lock()
@@ -230,8 +230,9 @@ class Hosting(Share):
         asked = elapsed()
         self._asked += 1
         seen = self._hosts.beat()
-        if seen.beat is None or seen.beat > 1 + self._asked:
-            self._lose("another host has replaced it" if seen.beat is None else "another process goes by its name")
+        self._beat, why = _own_beat(seen.beat, asked=self._asked, answered=self._beat)
+        if why:
+            self._lose(why)
         CERTAINTY.last_until(asked + self._takeover * (1 - MARGIN))
         if not self._is_heard:
             self._log.info("host.heard")
@@ -320,6 +321,16 @@ class Hosting(Share):
     def _lose(self, why: str) -> NoReturn:
         self._log.error("host.lost", why=why)
         os._exit(REPLACED)
+
+
+def _own_beat(beat: int | None, *, asked: int, answered: int) -> tuple[int, str]:
+    """The sign of life that was just given, and why the process isn't the host any more that has `answered` before."""
+    if beat is None:
+        return 0, "another host has replaced it"
+    if beat > 1 + asked:
+        return beat, "another process goes by its name"
+    is_missing = beat <= answered
+    return beat, "the journal's database was restored: it lacks this host's last sign of life" if is_missing else ""
 
 
 def settings_of(config: Config) -> dict[str, Any]:

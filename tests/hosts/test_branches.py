@@ -187,3 +187,17 @@ def test_two_hosts_with_two_databases(two: tuple[SharedTree, Server], request: p
     tree.until(tree.is_settled, 280, what="all is delivered")
     assert not {"sent", "filed"} & tree.wrong().keys(), tree.wrong()
     assert not waiting(tree, waits)
+
+
+@pytest.mark.slow
+def test_database_that_is_put_back_under_a_host(primary: tuple[Server, str], tmp_path: Path) -> None:
+    """A host whose last sign of life is missing in the database ends its process, with all that it remembers."""
+    from support.hosts import SharedTree  # noqa: PLC0415 - it needs an extra
+
+    server, database = primary
+    with SharedTree(tmp_path, [server.address(database)]) as tree:
+        tree.start("a")
+        tree.until(lambda: tree.are_served("a"), what="a serves all")
+        server.sql("UPDATE filedrop.hosts SET beat = 1", database)
+        assert tree.daemons["a"].wait(60) == 1
+        assert "it lacks this host's last sign of life" in tree.log_of("a")
