@@ -71,10 +71,7 @@ class OutboundFolder(Folder):
         self._hold_files = HoldFiles()
 
     def mark(self, journal: Journal) -> None:
-        """Write the journal's count of changes to the marker; the journal records that first.
-
-        Raises OSError, and FolderUnavailable where another database's filedrop has the folder by now.
-        """
+        """Write the journal's count of changes to the marker, which it records first. Raises as `mark_ahead`."""
         if journal.folders.changes(self.id).counted != self.changes:
             self.branching.check(journal)
             self._mark(journal, journal.folders.mark(self.id))
