@@ -267,10 +267,11 @@ def _written(path: str, values: Sequence[Value]) -> str:
     return f"{stands.scheme or ''}:{' '.join(stands.text.split())}" if stands else ""
 
 
-def _name_paths(party: str) -> list[str]:
+@lru_cache
+def _name_paths(party: str) -> tuple[str, ...]:
     """Where the name of a party stands whose id stands in this place, the best first."""
     above = next((party.removesuffix(steps) for steps in _ID_STEPS if party.endswith(steps)), "")
-    return [f"{above}/{steps}" for steps in _NAME_STEPS] if above else []
+    return tuple(f"{above}/{steps}" for steps in _NAME_STEPS) if above else ()
 
 
 def _settled(
@@ -366,6 +367,7 @@ def document_id(namespace: str, local: str, customization: str, version: str) ->
     return f"{document}::{version}" if version else None
 
 
+@lru_cache
 def _facts(namespace: str, local: str) -> Facts:
     if namespace.startswith(_UN):
         return _UN_FACTS
