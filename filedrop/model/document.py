@@ -141,14 +141,14 @@ _LEGAL: dict[State, frozenset[State]] = {
 class Document:
     """A dropped file on its way out, in its state after its last step.
 
-    `folder` is the id in the marker of its outbound folder; `place` and `file` are its last known folder and name below
-    that one. `identity` is the account that it was posted to (`username@host`), "" before the first request.
-    `receiver_name` is as the document writes it. `type` is the root element, `type_code` the code by which the document
-    itself states what it is (UNCL1001).
-    `first_attempt` is the access point's own clock at the first request that may have reached it. `pdf` was dropped
-    with it. `prepared` was posted in place of the file, None where that was the file; `posted_meaning` is of that.
-    Before `due`, the document is left alone. `needs` is what it waits for, why, and since when, if that is its own:
-    what keeps all documents of a folder or account isn't recorded here. `revision` counts the journal's records of it.
+    `folder` is the id in the marker of its outbound folder; `place` and `file` are its last folder and name there.
+    `identity` is the account that it was posted to (`username@host`), "" before the first request. `receiver_name` is
+    as the document writes it. `type` is the root element, `type_code` the code by which the document itself states what
+    it is (UNCL1001). `first_attempt` is the access point's own clock at the first request that may have reached it.
+    `pdf` was dropped with it. `prepared` was posted in place of the file, None where that was the file;
+    `posted_meaning` is of that. Before `due`, the document is left alone. `needs` is what it waits for, why, and since
+    when, if that is its own: what keeps all documents of a folder or account isn't recorded here. `revision` counts the
+    journal's records of it.
     """
 
     id: str
