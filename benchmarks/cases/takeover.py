@@ -6,7 +6,7 @@ import itertools
 import os
 import signal
 import time
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from benchmarks import documents
@@ -20,7 +20,7 @@ from filedrop.model.hosts import lease_of
 from tests.support.postgres import Server, programs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 ACCOUNTS = 4
 TAKEOVER = 15  # seconds, the default
@@ -32,6 +32,7 @@ class Hosts:
     """Two hosts, one of which serves all accounts, with an empty folder for each account."""
 
     def __init__(self, bench: Bench, database: Server, server: NullServer, ends: ExitStack) -> None:
+        self._database = database
         self._server = server
         self._ends = ends
         self._numbers = itertools.count(1)
@@ -49,26 +50,43 @@ class Hosts:
     def _start(self, name: str) -> int:
         return self._ends.enter_context(self._hosts[name].daemon()).pid
 
-    def wait_after(self, misfortune: Callable[[], None]) -> list[float]:
-        """The seconds from the end of a misfortune until each account's next document is accepted."""
-        misfortune()
-        begun, numbers = time.monotonic(), []
-        for folder, sender in zip(self._first.outbound, self._first.participants, strict=True):
-            numbers.append(next(self._numbers))
-            (name,) = documents.drop(self._draft, numbers[-1:], sender=sender)
-            (self._draft / name).rename(folder / name)
+    def waits(self, misfortune: AbstractContextManager[None]) -> list[float]:
+        """The seconds from the end of a misfortune until a document of each account, dropped amid it, is accepted."""
+        numbers = []
+        with misfortune:
+            for folder, sender in zip(self._first.outbound, self._first.participants, strict=True):
+                numbers.append(next(self._numbers))
+                (name,) = documents.drop(self._draft, numbers[-1:], sender=sender)
+                (self._draft / name).rename(folder / name)
+        begun = time.monotonic()
         until(lambda: self._server.posted().keys() >= set(numbers), every=0.2, what="all are accepted")
         posted = self._server.posted()
         return [posted[number] - begun for number in numbers]
 
-    def kill(self) -> None:
-        """Kill the host that serves all; before that, the one that was killed last is there again."""
-        for name in self._pids.keys() ^ self._hosts.keys():
-            self._pids[name] = self._start(name)
-        until(self._are_served, what="one host serves all, and another is there")
+    @contextmanager
+    def kill(self) -> Iterator[None]:
+        """The host that serves all is killed."""
+        self._restart()
         host = self._serving().pop()
         time.sleep(TAKEOVER / 5)  # the other one has watched it
         os.kill(self._pids.pop(host), signal.SIGKILL)
+        yield
+
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """The database is stopped."""
+        self._restart()
+        self._database.stop()
+        time.sleep(AWAY / 2)
+        yield
+        time.sleep(AWAY / 2)
+        self._database.start()
+
+    def _restart(self) -> None:
+        """Start what was killed, and wait until one host serves all and the other one is there."""
+        for name in self._pids.keys() ^ self._hosts.keys():
+            self._pids[name] = self._start(name)
+        until(self._are_served, what="one host serves all, and the other one is there")
 
     def _serving(self) -> set[str]:
         seen, _ = hosts_of(self._journal)
@@ -90,15 +108,10 @@ def takeover(bench: Bench) -> Iterator[Figure]:
         server = ends.enter_context(NullServer.running())
         hosts = Hosts(bench, database, server, ends)
 
-        def stop() -> None:
-            database.stop()
-            time.sleep(AWAY)
-            database.start()
-
         with Load() as load:
-            killed = [wait for _ in range(bench.amount(KILLS, tiny=1)) for wait in hosts.wait_after(hosts.kill)]
-            stopped = [wait for _ in range(bench.amount(STOPS, tiny=1)) for wait in hosts.wait_after(stop)]
-    for name, waits, most in (("killed", killed, TAKEOVER + 3), ("database back", stopped, 3)):
+            killed = [wait for _ in range(bench.amount(KILLS, tiny=1)) for wait in hosts.waits(hosts.kill())]
+            back = [wait for _ in range(bench.amount(STOPS, tiny=1)) for wait in hosts.waits(hosts.outage())]
+    for name, waits, most in (("killed", killed, TAKEOVER + 3), ("database back", back, 3)):
         for percent in (50, 95):
             must = Must(most=most) if percent == 95 else None
             yield Figure(f"{name}, p{percent}", "s", once(percentile(waits, percent), load), must)

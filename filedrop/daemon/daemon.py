@@ -35,7 +35,7 @@ from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     import structlog
 
@@ -144,13 +144,14 @@ class Daemon:
         self._named.replace(config.folders)
 
     def take(self, account: Account) -> None:
-        """Serve an account."""
+        """Serve an account. Raises JournalError, and nothing of the account has begun then."""
         order = list(self.config.accounts)
+        left = left_behind(self.config, self.journal) if self._is_started else {}
         self.workers.add(account.folders)
         self.pages.add(account.deliveries)
         self.accounts = sorted([*self.accounts, account], key=lambda taken: order.index(taken.name))
         if self._is_started:
-            self._start([account])
+            self._start([account], left)
 
     def give_up(self, account: Account) -> bool:
         """Serve an account no longer, as far as that goes without waiting. Returns whether nothing of it is left.
@@ -202,10 +203,9 @@ class Daemon:
         self.workers.start()
         self._make_pages.start()
         self._is_started = True
-        self._start(self.accounts)
+        self._start(self.accounts, left_behind(self.config, self.journal))
 
-    def _start(self, accounts: Iterable[Account]) -> None:
-        left = left_behind(self.config, self.journal)
+    def _start(self, accounts: Iterable[Account], left: Mapping[str, Iterable[str]]) -> None:
         for account in accounts:
             for why in left.get(account.name, ()):
                 self._log.warning("account.changed", account=account.name, why=why)

@@ -149,7 +149,7 @@ class Engine(ABC):
         return iter(())
 
     def keep_up(self) -> None:  # noqa: B027 - most engines need none
-        """Do what keeps it small and fast; the daemon calls this each second. Never raises."""
+        """Do what keeps it small, fast and usable; the daemon calls this each second. Never raises."""
 
     def version(self) -> int | None:
         """A number that changes with each commit of any process; None where that can't be told. Raises JournalError."""

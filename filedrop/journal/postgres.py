@@ -108,6 +108,12 @@ class Postgres(Engine):
         """Whether it can be read: damage is the server's to find (`pg_amcheck`), and comes as an error."""
         self.value(statements.ABOUT)
 
+    def keep_up(self) -> None:
+        """Try to write where the last write has failed: folders wait for one that succeeds, and so don't write."""
+        if self.trouble and not self._damage:
+            with suppress(JournalError):
+                self.check_writable()
+
     def doubts(self) -> Iterator[str]:
         """How the server is set up other than filedrop needs it, and how slow it is."""
         with self.own_session() as session:

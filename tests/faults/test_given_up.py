@@ -19,6 +19,7 @@ from support.holdings import our_holdings
 from support.unwritable import refuse_writes
 
 from filedrop.daemon import copies
+from filedrop.errors import JournalError
 from filedrop.model.document import State
 
 if TYPE_CHECKING:
@@ -106,6 +107,21 @@ def test_account_taken_and_given_up_amid_work(world: World, times: int, monkeypa
     for name in world.dropped:
         assert "doubted" not in {event["event"] for event in world.sidecar(name)["history"]}
     world.invariants()
+
+
+def test_account_taken_while_the_journal_fails(world: World) -> None:
+    """Of an account that can't be taken nothing has begun, so it is taken as a whole the next time."""
+    with world.service(watch=True) as service:
+        give_up(world, service)
+        write = service.journal.engine.write
+        write(lambda connection: connection.execute("ALTER TABLE documents RENAME TO missing"))
+        with pytest.raises(JournalError):
+            take(world, service)
+        assert service.accounts == []
+        write(lambda connection: connection.execute("ALTER TABLE missing RENAME TO documents"))
+        take(world, service)
+        world.drop("after.xml", invoice("after"))
+        world.until(world.settled, what="the document is delivered")
 
 
 def test_given_up_while_a_document_is_on_the_wire(make_world: Callable[..., World]) -> None:
