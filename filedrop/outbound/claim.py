@@ -6,6 +6,7 @@ All files of a batch are looked at before the first one is moved: the journal is
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, DocumentError
@@ -21,7 +22,7 @@ from filedrop.outbound.look import ReadyFile, is_writer_done, look_at, remember_
 from filedrop.outbound.preparing import keep_copy
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage import sidecar
-from filedrop.storage.names import BESIDE, POSTED, beside, shortened
+from filedrop.storage.names import BESIDE, POSTED, beside, pdf_name, shortened
 from filedrop.storage.own_name import clear_copy, clear_left
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def _claim_new(desk: Desk, ready: ReadyFile, *, is_known: bool) -> Claim | None:
     file, opened = moved
     document = new_document(shared, folder, ready.dropped_as, file, ready.status.st_size)
     if ready.pdf.found is not None:
-        document = document.but(pdf=ready.pdf.found.file)
+        pdf = ready.pdf.found.file
+        document = document.but(pdf=replace(pdf, name=pdf_name(ready.dropped_as, pdf.name)))
     shared.log.info("document.claimed", **document.log_facts)
     in_failed = folder.at("failed") / name
     if in_failed.beside(".json").exists() or in_failed.beside(".why.txt").exists():

@@ -170,13 +170,14 @@ def has_copy(document: Document, entry: Entry) -> bool:
 
 
 def put_back(folder: OutboundFolder, file: str, dropped_as: str) -> None:
-    """Move a claimed file back to `outbound/`, with its PDF. Raises OSError."""
+    """Move a claimed file back to `outbound/`, with its PDF; its copy is made again. Raises OSError."""
     here, sending = folder.at(), folder.at("sending")
     pdfs = [pdf.name for pdf, _ in pdfs_of(sending / file) if folder.may_be_pdf(pdf.name)]
     for name in folder.free_names(here, dropped_as, (*BESIDE, *pdfs)):
         with suppress(FileExistsError):
             move(sending / file, here / name, dropped_as, draft_in=sending)
             _clear_notes(sending / file)
+            discard((sending / file).beside(POSTED))
             for pdf in pdfs:
                 with suppress(FileNotFoundError, FileExistsError):
                     place(sending / pdf, beside(here / name, pdf))

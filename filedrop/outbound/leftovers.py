@@ -11,7 +11,7 @@ from filedrop.model.document import A_PERSON_SAYS, Document, Need, State
 from filedrop.outbound.filing import put_back
 from filedrop.outbound.handover import Claim
 from filedrop.outbound.identified import identified_now, keeps_ids
-from filedrop.outbound.preparing import discard_copy, has_other_pdf, keep_copy
+from filedrop.outbound.preparing import has_other_pdf, keep_copy
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.waiting import log_need
@@ -129,7 +129,6 @@ def put_back_changed(desk: Desk, document: Document) -> None:
     shared = desk.shared
     with desk.health.tolerant():
         put_back(desk.folder, document.file, document.dropped_as)
-        discard_copy(desk.folder, document)  # it is made of the former content
         shared.journal.documents.record(document.taken(shared.now()))
         shared.log.info("document.changed", **document.log_facts)
     desk.scanner.wake()

@@ -300,6 +300,7 @@ def test_claim_that_was_cut_off(steps: Steps) -> None:
     """A claim that ended between the document and its PDF is made again: the document isn't sent without it."""
     steps.life.drop()
     steps.world.put(steps.world.outbound / "sending" / "cut.xml", invoice("1"))
+    steps.world.put(steps.world.outbound / "sending" / "cut.xml.posted", with_pdf(invoice("1"), "cut.pdf", PDF))
     steps.world.put(steps.world.outbound / "cut.pdf", PDF)
     steps.world.put(steps.world.outbound / "sending" / "back.pdf", PDF)
     steps.world.put(steps.world.outbound / "back.xml", invoice("2"))

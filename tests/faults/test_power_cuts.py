@@ -16,7 +16,7 @@ from support.documents import invoice, with_attachments
 from support.faults import answered, cut_after, instead
 from support.matrix import draw_seed, is_full, quick
 from support.plug import Disk, Tap, live
-from support.prepared import BY_RULE, PREPARE, posted, stated
+from support.prepared import BY_RULE, PDF, PREPARE, WITH_PDFS, posted, stated
 from support.responses import response
 from support.stepping import RULES, Life
 from support.world import World
@@ -60,13 +60,13 @@ def pull_everywhere(
     outbound: dict[str, str] | None = None,
     inbound: dict[str, str] | None = None,
     older: bool = False,
-    prepares: bool = False,
+    prepares: dict[str, str] | None = None,
 ) -> dict[int, World]:
     """Pull the plug at each side effect in turn; what the worlds are like after all has settled, by step.
 
     `first` and `every` choose some of the steps; 0: the first by lot. `prepare` drops, receives and breaks, in folders
     that filedrop has served before. `older`: afterwards the journal is put back as it was before. `prepares`: the
-    documents get the ids that a rule sets.
+    settings by which documents get the ids that a rule sets, and PDFs.
     """
     worlds: dict[int, World] = {}
     first = first or 1 + draw_seed() % every
@@ -75,7 +75,7 @@ def pull_everywhere(
         step += every
         base = tmp_path / str(step)
         base.mkdir()
-        keys = QUICK | (outbound or {}) | (PREPARE if prepares else {})
+        keys = QUICK | (outbound or {}) | (prepares or {})
         more: dict[str, Any] = {"more": BY_RULE, "posted": posted} if prepares else {}
         with World(base, outbound=keys, inbound=inbound, **more) as world:
             world.run_once()
@@ -129,11 +129,15 @@ def test_everywhere_and_the_journal_is_put_back(tmp_path: Path, fate: str, *, fo
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fate", "forgets", "older"), [(fate, *disk) for fate in FATES for disk in DISKS])
-def test_prepared_document(tmp_path: Path, fate: str, *, forgets: bool, older: bool) -> None:
+@pytest.mark.parametrize("pdf", [None, PDF], ids=["ids", "ids and PDF"])
+def test_prepared_document(tmp_path: Path, fate: str, pdf: bytes | None, *, forgets: bool, older: bool) -> None:
     """The same for a document without a number that is prepared: what was posted is known, and is next to it."""
-    prepare = _a_document(fate, UNNUMBERED) if not (forgets and older) else _a_claimed_document(fate, UNNUMBERED)
-    options = {"forgets": forgets, "older": older, "prepares": True}
-    assert len(pull_everywhere(tmp_path, prepare, outbound=ALLOW, **options)) > 20 // EVERY
+    begin = _a_claimed_document if forgets and older else _a_document
+    prepares = PREPARE if pdf is None else WITH_PDFS
+    cuts = pull_everywhere(
+        tmp_path, begin(fate, UNNUMBERED, pdf), outbound=ALLOW, forgets=forgets, older=older, prepares=prepares
+    )
+    assert len(cuts) > 20 // EVERY
 
 
 @pytest.mark.slow
@@ -290,18 +294,18 @@ def _messages(world: World) -> None:
         world.receive(invoice(f"in-{number}"))
 
 
-def _a_document(fate: str, content: bytes = invoice("1")) -> Callable[[World], None]:
+def _a_document(fate: str, content: bytes = invoice("1"), pdf: bytes | None = None) -> Callable[[World], None]:
     def prepare(world: World) -> None:
-        world.drop("invoice.xml", content)
+        world.drop("invoice.xml", content, pdf=pdf)
         world.front.next("POST /outbox", FATES[fate])
 
     return prepare
 
 
-def _a_claimed_document(fate: str, content: bytes = invoice("1")) -> Callable[[World], None]:
+def _a_claimed_document(fate: str, content: bytes = invoice("1"), pdf: bytes | None = None) -> Callable[[World], None]:
     def prepare(world: World) -> None:
         (world.outbound / "HOLD").touch()
-        _a_document(fate, content)(world)
+        _a_document(fate, content, pdf)(world)
         with world.service():
             world.until(lambda: world.places() == {"invoice.xml": "sending"})
         (world.outbound / "HOLD").unlink()

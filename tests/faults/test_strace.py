@@ -18,7 +18,7 @@ import pytest
 from support import promises
 from support.documents import BUYER, SELLER, invoice
 from support.matrix import is_full
-from support.prepared import BY_RULE, PREPARE, posted, stated
+from support.prepared import BY_RULE, PDF, PREPARE, WITH_PDFS, posted, stated
 from support.stepping import Clock, Life
 from support.strace import Place, calls, ended, missing, places, strace
 from support.world import World
@@ -75,11 +75,16 @@ def first_start(world: World) -> None:
         world.receive(invoice("in", note=f"{number}"))
 
 
-def prepared(world: World) -> None:
+def prepared(world: World, pdf: bytes | None = None) -> None:
     """Documents that get other ids before they are posted, in folders that filedrop has served before."""
     world.run_once()
     for number in range(2):
-        world.drop(f"invoice-{number}.xml", stated(f"out {number}"))
+        world.drop(f"invoice-{number}.xml", stated(f"out {number}"), pdf=pdf)
+
+
+def with_pdfs(world: World) -> None:
+    """The same documents, each with its PDF."""
+    prepared(world, PDF)
 
 
 def answers(world: World) -> None:
@@ -108,7 +113,7 @@ def _drop(world: World) -> None:
 
 
 INBOUND = {first_start: {"name": '"{sender}/{number}"'}, answers: {"answers": "move"}}
-WAYS = (documents, prepared, messages, first_start, *((answers,) if is_full() else ()))
+WAYS = (documents, prepared, with_pdfs, messages, first_start, *((answers,) if is_full() else ()))
 any_way = pytest.mark.parametrize(("prepare", "share"), [(way, share) for share in range(SHARES) for way in WAYS])
 
 
@@ -251,8 +256,9 @@ def new_world(tmp_path: Path, prepare: Prepare) -> Iterator[World]:
     base.mkdir()
     outbound = {"workers": "1", "doubt": "200ms", "track": "20ms"}
     keys: dict[str, Any] = {"outbound": outbound, "inbound": INBOUND.get(prepare)}
-    if prepare is prepared:
-        keys = {"outbound": outbound | PREPARE, "more": BY_RULE, "posted": posted}
+    if prepare in (prepared, with_pdfs):
+        prepares = PREPARE if prepare is prepared else WITH_PDFS
+        keys = {"outbound": outbound | prepares, "more": BY_RULE, "posted": posted}
     with World(base, **keys) as world:
         prepare(world)
         yield world

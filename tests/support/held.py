@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PATIENCE = 60.0  # seconds: bounds only what has gone wrong
 _FOR_EVER = "inject={}:delay_enter=86400s:when={}"
 _KIND = re.compile(r"-\d+$")
-_AFTER_SENDING = re.compile(r'rename\w+\(\d+<[^>]*/sending>, "[^".]+\.xml"')
+_AFTER_SENDING = re.compile(r'rename\w+\(\d+<[^>]*/sending>, "[^".]+\.xml(\.posted)?"')
 _SOCKET = re.compile(r"<socket:\[(\d+)\]>")
 _CHANGES_ROWS = re.compile(r'"Q.{0,40}BEGIN|UPDATE hosts', re.DOTALL)
 
@@ -110,7 +110,7 @@ class Held:
 
     @property
     def is_a_move_after_sending(self) -> bool:
-        """Whether a document leaves sending/ by it."""
+        """Whether a document, or what was posted in its place, leaves sending/ by it."""
         return _AFTER_SENDING.search(self.call) is not None
 
     def carry_out(self) -> None:

@@ -307,14 +307,17 @@ log: {{format: json}}
             number, copy = sidecar["document"]["number"], path.with_name(f"{path.name}.posted")
             if list(_numbers([path])) != [number]:
                 found.append(f"{path.name} has the sidecar of {number}")
-            if copy.exists() != ("posted" in sidecar) or (copy.exists() and list(_numbers([copy])) != [number]):
+            is_there = bool(sidecar.get("posted", {}).get("file"))
+            if copy.exists() != is_there or (is_there and list(_numbers([copy])) != [number]):
                 found.append(f"{copy.name} isn't the copy of {number}")
         return found
 
     def is_settled(self) -> bool:
-        """Whether each document was sent, delivered and archived, as far as it is missing nowhere."""
+        """Whether each document was sent, delivered and archived, as far as it is missing nowhere, with its copy."""
         dropped = set(self.dropped)
-        return dropped <= set(self.delivered()) and dropped <= set(self.filed())
+        if not (dropped <= set(self.delivered()) and dropped <= set(self.filed())):
+            return False
+        return not any(self.root.glob("c*/outbound/sen*/*.posted"))  # it follows its document
 
     def wrong(self) -> dict[str, list[str]]:
         """What isn't there exactly once: at the access point, in the inbound folders, in the archives."""

@@ -107,10 +107,10 @@ def _of_documents(world: World) -> Iterator[str]:
                 for problem in of_accepted(holds, said, place, content, sent, posted=world.posted_of)
             )
             yield from (f"{name}: {problem}" for problem in _of_copy(world, place, said, content))
-        if place is not None and name in world.pdfs:
-            yield from (f"{name}: {problem}" for problem in _of_pdf(world, place, name))
         elif place == "failed" and world.error(name) not in ("no-answer", "not-delivered") and accepted[name]:
             yield f"{name} failed as {world.error(name)}, but was accepted"
+        if place is not None and name in world.pdfs:
+            yield from (f"{name}: {problem}" for problem in _of_pdf(world, place, name))
 
 
 def of_accepted(
