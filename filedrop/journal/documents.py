@@ -34,12 +34,13 @@ _INSERT = (
     f"INSERT INTO documents (open, ended, {', '.join(COLUMNS)}) VALUES (:open, :ended, :{', :'.join(COLUMNS)})"
     " ON CONFLICT DO NOTHING"
 )
-_UPDATE = (
-    "UPDATE documents SET open = :open, ended = coalesce(ended, :ended),"
-    f" {', '.join(f'{name} = :{name}' for name in COLUMNS if name not in _FIXED)}"
-    f" WHERE {_THE_SAME}"
-)
-_MOVE = f"UPDATE documents SET open = :open, place = :place, file = :file, revision = :revision WHERE {_THE_SAME}"
+_SET = ", ".join(f"{name} = :{name}" for name in COLUMNS if name not in _FIXED)
+_SET_PLACE = "place = :place, file = :file, revision = :revision"
+# What isn't finished stays open: setting that again would write each partial index again, whose pages lie far apart.
+_UPDATE = f"UPDATE documents SET {_SET} WHERE {_THE_SAME}"
+_END = f"UPDATE documents SET open = :open, ended = coalesce(ended, :ended), {_SET} WHERE {_THE_SAME}"
+_MOVE = f"UPDATE documents SET {_SET_PLACE} WHERE {_THE_SAME}"
+_PUT_AWAY = f"UPDATE documents SET open = :open, {_SET_PLACE} WHERE {_THE_SAME}"
 _RETRY_NEEDY = f"UPDATE documents SET due = :now WHERE {NEEDY} = :folder AND due > :now"
 # One row for each value, however many documents have it. For two EXISTS, PostgreSQL would read all documents.
 _HAS = "(SELECT 1 FROM documents WHERE {} = value LIMIT 1) IS NOT NULL".format
@@ -102,12 +103,15 @@ class Documents(Finding):
     def record_places(self, documents: Iterable[Document]) -> None:
         """Write the new places of several documents in one commit, except of those that have changed meanwhile."""
         moves = [
-            {"id": document.id, "before": document.revision, "revision": document.revision + 1}
-            | {"open": _is_open(document), "place": document.place, "file": as_name(document.file)}
+            (
+                _PUT_AWAY if document.state.finished else _MOVE,
+                {"id": document.id, "before": document.revision, "revision": document.revision + 1}
+                | {"open": _is_open(document), "place": document.place, "file": as_name(document.file)},
+            )
             for document in documents
         ]
         if moves:
-            self._write(lambda connection: connection.execute_each(_MOVE, moves))
+            self._write(lambda connection: write_rows(connection, moves))
 
     def unsettle(self, folder: str, seen: int, suspects: Iterable[Document]) -> None:
         """Write that a folder isn't settled, and these steps, in one commit; `seen` is the count in its marker."""
@@ -172,11 +176,17 @@ def put_all(connection: Connection, documents: Sequence[Document]) -> list[Docum
 
 
 def _write_all(connection: Connection, documents: Sequence[Document]) -> list[Document | FiledropError]:
-    steps = [(_UPDATE if document.revision else _INSERT, _values(document)) for document in documents]
+    steps = [(_statement(document), _values(document)) for document in documents]
     return [
         document.but(revision=document.revision + 1) if is_written else _changed(document)
         for document, is_written in zip(documents, write_rows(connection, steps), strict=True)
     ]
+
+
+def _statement(document: Document) -> str:
+    if not document.revision:
+        return _INSERT
+    return _END if document.state.finished else _UPDATE
 
 
 def _changed(document: Document) -> Changed:
