@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tracemalloc
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,12 @@ from support.systems import by_os_open, writers_unknown
 from support.unwritable import refuse_writes
 
 from filedrop.errors import Unavailable
+from filedrop.files import Directory
 from filedrop.model.document import Need
 from filedrop.outbound.mailbox import Returned
 from filedrop.outbound.scanner import FEW, LISTED
+from filedrop.storage.branching import ACCEPT
+from filedrop.storage.marker import read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,6 +98,37 @@ def test_a_delivery_that_the_journal_tells_first(make_world: Callable[..., World
     moves = [line["state"] for line in world.log() if line["event"] == "document.put_away"]
     assert moves == ["sent", "delivered"]
     assert world.places()["a.xml"].startswith("archive/")
+
+
+def test_folder_of_another_database_amid_a_request(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document stays in `sending/`, where the other filedrop looks for it; accepted, this one files it."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    monkeypatch.setattr(life.journal.engine, "is_shared", True)
+    monkeypatch.setattr("filedrop.storage.branching.OTHERS_STOP", 0.0)
+    life.go_on(10)
+    world.drop("a.xml", invoice("1"))
+    life.touch()
+    while "send" not in life.jobs:
+        wait = life.turn()
+        step_while_due(life)
+        clock.pass_on(wait)
+    marker = read_marker(world.outbound)
+    assert marker
+    replace(marker, branch="0123456789abcdef").replace(Directory.open(world.outbound))
+    world.drop("b.xml", invoice("2"))
+    clock.pass_on(2)  # what was looked at in the last second counts
+    life.go_on(60)
+    assert len(world.accepted()) == 1
+    assert world.places() == {"a.xml": "sending", "b.xml": "."}
+    assert ACCEPT in life.pipeline.health.trouble
+    life.journal.folders.accept(["0123456789abcdef"])
+    life.go_on(3600, until=lambda: len(world.accepted()) == 2 and not life.pipeline.health.trouble)
+    life.go_on(600)
+    life.stop()
+    world.invariants()
 
 
 def test_a_batch_that_takes_long_to_claim(make_world: Callable[..., World], clock: Clock) -> None:
