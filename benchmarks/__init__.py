@@ -4,7 +4,8 @@
     python -m benchmarks --list               their names
     python -m benchmarks latency --json FILE  these; FILE gets every figure, and what each round measured
     python -m benchmarks soak --hours 2       half a million documents; never run unless it is named
-    python -m benchmarks compare COMMIT       this build and that of another commit, in turn
+    python -m benchmarks compare COMMIT       this build and that of another commit, in turn: a quarter of an hour
+    python -m benchmarks compare COMMIT rows  a part of that, or one that is only measured if it is named
 
 A figure is the median of its rounds. Filedrop and its yardstick take turns within a round, so that whatever else the
 machine has to do holds up both; the ratio is the median of the rounds' ratios. `others` says how many cores' worth of

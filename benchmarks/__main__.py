@@ -1,4 +1,4 @@
-"""The one command: `python -m benchmarks [CASE...] [--json FILE]`, `compare COMMIT`, `--list`. See the package."""
+"""The one command: `python -m benchmarks [CASE...] [--json FILE]`, `compare COMMIT [PART...]`, `--list`."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ def main() -> int:
                 hours=options.hours,
                 picture=options.picture,
                 commit=options.commit,
+                parts=options.parts,
             )
             try:
                 for figure in CASES[name](bench):
@@ -86,7 +87,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--hours", type=float, metavar="N", help="how long soak runs; 2 by default")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="where soak draws; docs/soak.svg by default")
     options = parser.parse_args()
-    options.commit = options.cases.pop() if options.cases[:1] == ["compare"] and len(options.cases) > 1 else ""
+    options.commit, options.parts = "", ()
+    if options.cases[:1] == ["compare"] and len(options.cases) > 1:
+        options.commit, *options.parts = options.cases[1:]
+        del options.cases[1:]
     unknown = set(options.cases) - CASES.keys()
     if unknown:
         parser.error(f"there is no case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")

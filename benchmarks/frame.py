@@ -128,7 +128,8 @@ class Figure:
 class Bench:
     """What a case works with. `tiny`: only to see that it runs, with numbers that mean nothing.
 
-    `filedrop`: the command of the build that new installations use. `commit`: the one to compare with.
+    `filedrop`: the command of the build that new installations use. `commit`: the one to compare with; `parts`:
+    what is compared.
     """
 
     def __init__(
@@ -140,9 +141,11 @@ class Bench:
         hours: float | None = None,
         picture: Path | None = None,
         commit: str = "",
+        parts: Sequence[str] = (),
     ) -> None:
         self.folder = folder
         self.commit = commit
+        self.parts = parts
         self.filedrop = FILEDROP
         self.hours = hours
         self.picture = picture
