@@ -254,6 +254,10 @@ def test_same_name_again(steps: Steps) -> None:
     assert (failed / "export.pdf").read_bytes() == PDF
     assert (failed / "export-2.pdf").read_bytes() == OTHER
     assert json.loads((failed / "export-2.xml.json").read_text("utf-8"))["pdf"]["name"] == "export.pdf"
+    for path in failed.glob("export-2*"):
+        path.rename(steps.world.outbound / path.name)
+    steps.go_on(600)
+    assert steps.sent() == [with_pdf(invoice("2"), "export.pdf", OTHER)]
 
 
 def test_same_bytes_again(steps: Steps) -> None:
