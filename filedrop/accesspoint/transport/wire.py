@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 import requests
 import truststore
 from requests.adapters import HTTPAdapter
-from requests.structures import CaseInsensitiveDict
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
@@ -49,9 +48,10 @@ def tls() -> ssl.SSLContext:
 
 
 class Connections(HTTPAdapter):
-    """An adapter of requests, used without a session: without redirects, cookies, `.netrc` and environment.
+    """An adapter of requests, used for its connections alone: without redirects, cookies, `.netrc` and environment.
 
-    `proxy_login` is the value of Proxy-Authorization. For one thread; keeps a connection open to each host.
+    Its `send` would make another request and another answer around those of urllib3, for nobody here. `proxy_login` is
+    the value of Proxy-Authorization. For one thread; keeps a connection open to each host.
     """
 
     def __init__(self, context: ssl.SSLContext, *, silence: float, public_only: bool, proxy_login: str | None) -> None:
@@ -62,25 +62,15 @@ class Connections(HTTPAdapter):
         self._latest: tuple[tuple[str, str], Any] | None = None
         super().__init__(pool_connections=2, pool_maxsize=1)
 
-    def get_connection_with_tls_context(self, request: Any, verify: Any, proxies: Any = None, cert: Any = None) -> Any:
-        """The connections to a request's host. The latest ones are remembered: requests looks them up by 25 values."""
-        host = urlsplit(request.url)[:2]
+    def pool(self, url: str, proxies: dict[str, str]) -> Any:
+        """The connections to a URL's host. The latest ones are remembered: requests looks them up by 25 values."""
+        host = urlsplit(url)[:2]
         latest = self._latest  # `close` may forget it meanwhile
         if latest is None or latest[0] != host:
-            latest = self._latest = host, super().get_connection_with_tls_context(request, verify, proxies, cert)
+            request = requests.PreparedRequest()
+            request.url = url
+            latest = self._latest = host, self.get_connection_with_tls_context(request, verify=True, proxies=proxies)
         return latest[1]
-
-    def request_url(self, request: Any, proxies: Any) -> str:  # noqa: ARG002 - requests' signature; only https has a proxy
-        """What the request's first line names."""
-        path: str = request.path_url
-        return path
-
-    def build_response(self, req: Any, resp: Any) -> requests.Response:
-        """The answer, without cookies and history, which nobody asks for."""
-        response = requests.Response()
-        response.status_code, response.headers, response.raw = resp.status, CaseInsensitiveDict(resp.headers), resp
-        response.url, response.request = req.url, req
-        return response
 
     def close(self) -> None:
         """Close all connections."""
@@ -103,10 +93,6 @@ class Connections(HTTPAdapter):
     def proxy_headers(self, proxy: str) -> dict[str, str]:  # noqa: ARG002 - requests' signature; it holds no login here
         """The proxy login; requests would take it from the URL and encode it as Latin-1."""
         return {"Proxy-Authorization": self._proxy_login} if self._proxy_login else {}
-
-    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002 - requests' signature
-        """Require certificates, checked by our context; requests would add its own bundle."""
-        conn.cert_reqs = "CERT_REQUIRED"
 
     def _use_our_pools(self, manager: PoolManager) -> None:
         manager.pool_classes_by_scheme = self._pools  # type: ignore[assignment] # called like the classes they stand for
