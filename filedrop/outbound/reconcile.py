@@ -213,7 +213,7 @@ def _compare_sending(
     unwritten = yield from write_notes(desk, findings.notes, lying)
     desk.handover.forget_put_off(put_off - {document_id for _, document_id in files})
     lone = sorted(name for name in unknown if not folder.names_document(name))
-    lone_pdfs = without_document(pdfs, there)
+    lone_pdfs = without_document(pdfs, there | {name for name, _ in files})  # a move may have been cut off before it
     twice = findings.twice("PDFs in sending", lone_pdfs)
     return_pdfs(desk, lone_pdfs if findings.is_first else twice)
     lone += sorted(name for name in lone_pdfs if folder.stamp("sending", name) is not None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 from support.plug import live
-from support.prepared import BY_RULE, PREPARE, posted, stated
+from support.prepared import BY_RULE, PDF, PREPARE, WITH_PDFS, posted, stated
 from support.world import World
 
 if TYPE_CHECKING:
@@ -64,19 +64,20 @@ def test_kills(tmp_path: Path, sample: Sample, duplicates: str) -> None:
 
 
 @pytest.mark.slow
-def test_prepared_documents(tmp_path: Path, sample: Sample) -> None:
-    """The same with what is posted in a document's place: it follows the document."""
+@pytest.mark.parametrize("pdf", [None, PDF], ids=["ids", "ids and PDF"])
+def test_prepared_documents(tmp_path: Path, sample: Sample, pdf: bytes | None) -> None:
+    """The same with what is posted in a document's place, and its PDF: they follow the document."""
 
     def make(base: Path) -> World:
-        return World(base, outbound=PREPARE, more=BY_RULE, posted=posted)
+        return World(base, outbound=PREPARE if pdf is None else WITH_PDFS, more=BY_RULE, posted=posted)
 
     with make(tmp_path / "whole") as world:
-        world.drop("invoice.xml", stated("1"))
+        world.drop("invoice.xml", stated("1"), pdf=pdf)
         steps = live(world, finished=1, received=0, by_links=True) or []
         world.invariants()
     for number in sample([number for number, step in enumerate(steps, 1) if step in MOVES], TRIED):
         with make(tmp_path / f"{number}") as world:
-            world.drop("invoice.xml", stated("1"))
+            world.drop("invoice.xml", stated("1"), pdf=pdf)
             if live(world, finished=1, received=0, pull_at=number, by_links=True) is None:
                 live(world, finished=1, received=0, by_links=True)
             world.invariants()

@@ -72,3 +72,18 @@ def test_names_that_meet(steps: Steps) -> None:
     names = [("invoice.pdf", 0), ("invoice.pdf", 1), ("invoice-2.pdf", 2)]
     assert sorted(steps.sent()) == sorted(with_pdf(invoice(f"{nth}"), name, pdfs[nth]) for name, nth in names)
     assert not [name for name in steps.lying() if not name.startswith("archive/")]
+
+
+def test_pdf_whose_document_is_being_moved(steps: Steps) -> None:
+    """A PDF stays in sending/ while its document's row is there, also if the document isn't: no other may take it."""
+    hold, sending = steps.world.outbound / "HOLD", steps.world.outbound / "sending"
+    hold.touch()
+    steps.drop("invoice.xml", invoice("1"), pdf=PDF)
+    steps.life.drop()
+    (sending / "invoice.xml").rename(steps.world.base / "invoice.xml")
+    steps.again()
+    assert "sending/invoice.pdf" in steps.lying()
+    (steps.world.base / "invoice.xml").rename(sending / "invoice.xml")
+    hold.unlink()
+    steps.settle()
+    assert steps.sent() == [with_pdf(invoice("1"), "invoice.pdf", PDF)]
