@@ -16,7 +16,7 @@ from filedrop.cli.proposing import propose
 from filedrop.cli.rehearsal import REACHABLE, UNKNOWN, UNREACHABLE, Rehearsal
 from filedrop.cli.show import say, show_json, tell
 from filedrop.errors import FiledropError
-from filedrop.storage.names import matcher, names_document
+from filedrop.storage.names import matcher, names_document, pdfs_of
 from filedrop.text import listed
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def rehearse(
     documents: list[Rehearsed] = []
     receivers: list[Receiver] = []
     never_sent: list[Path] = []
+    pdfs: set[Path] = set()  # that go into the documents
     is_named = matcher(config.outbound.files)
     with Rehearsal(config) as rehearsal:
         for file in _each(files):
@@ -78,9 +79,13 @@ def rehearse(
             elif file not in files and not (names_document(file.name) and is_named(file.name)):
                 never_sent.append(file)
             else:
-                documents.append(rehearsal.judge(file, _company(file, company, config)))
+                whose = _company(file, company, config)
+                documents.append(rehearsal.judge(file, whose))
+                if whose.prepare.has_pdfs:
+                    pdfs |= {file.with_name(pdf.name) for pdf, _ in pdfs_of(file)}
         causes = list(_causes(rehearsal, documents))
         troubles = rehearsal.directories.troubles
+    never_sent = [file for file in never_sent if file not in pdfs]
     if as_json:
         show_json(_as_json(documents, receivers, causes, troubles) | {"never_sent": [str(file) for file in never_sent]})
     else:
