@@ -50,5 +50,5 @@ def show_json(content: Any) -> None:
 def change_in_words(role: str, before: str, after: str) -> str:
     """A changed id of a role (`sender`, `receiver`), or the `pdf` that was put into it, in English."""
     if role == "pdf":
-        return f"{after} is put into it"
+        return f"{after} is put into the document"
     return f"the {role}'s EndpointID {before or '(none)'} becomes {after}"

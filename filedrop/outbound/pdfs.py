@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +19,7 @@ from filedrop.prepare import Pdf, may_have_attachments
 from filedrop.storage.names import PDF_SUFFIXES, Names, pdf_name, pdfs_of, stem
 from filedrop.text import size
 from filedrop.texts import Text
-from filedrop.times import as_duration
+from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
     import os
@@ -86,10 +85,9 @@ def look_into(
     if pdf_status.st_size > prepare.pdf_size:
         limits = {"size": size(pdf_status.st_size), "limit": size(prepare.pdf_size)}
         return PdfLook(unread, _refusal("size", document, pdf, company, **limits))
-    older = status.st_mtime - pdf_status.st_mtime
-    if older > prepare.pdf_older.total_seconds():
-        age = as_duration(timedelta(seconds=round(older)))
-        return PdfLook(unread, _refusal("older", document, pdf, company, age=age))
+    if status.st_mtime - pdf_status.st_mtime > prepare.pdf_older.total_seconds():
+        written, pdf_written = (from_seconds(file.st_mtime).isoformat() for file in (status, pdf_status))
+        return PdfLook(unread, _refusal("older", document, pdf, company, written=written, pdf_written=pdf_written))
     try:
         found, is_whole = read_pdf(pdf)
     except (FileNotFoundError, InUse):

@@ -26,7 +26,7 @@ from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.validating import Judgement
 from filedrop.outbound.waiting import log_need
 from filedrop.prepare import applied, attachments, id_edits, ids_to_write, may_have_attachments, pdf_edits
-from filedrop.storage.names import POSTED, beside, pdfs_of
+from filedrop.storage.names import PDF_SUFFIXES, POSTED, beside, pdf_name, pdfs_of
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
@@ -138,7 +138,9 @@ def demand_attachment(document: Document, opened: OpenedDocument, rules: Outboun
         return
     if not attachments(opened.upload(local=local).chunks()):
         receiver = document.receiver_name or document.receiver
-        raise DocumentError(Text.of("no-attachment/receiver", receiver=receiver, id=document.receiver))
+        facts = {"receiver": receiver, "id": document.receiver, "pdf": pdf_name(document.file, PDF_SUFFIXES[0])}
+        text = "no-attachment/receiver-pdf" if rules.prepare.has_pdfs else "no-attachment/receiver"
+        raise DocumentError(Text.of(text, **facts))
 
 
 def in_memory(max_size: int | None, status: os.stat_result, pieces: Iterable[bytes]) -> OpenedDocument:

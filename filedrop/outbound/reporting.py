@@ -97,7 +97,10 @@ def _why(desk: Desk, name: str, seen: Seen) -> str:
     ready_file = desk.folder.ready_file(name)
     if seen.fault is None:
         if seen.waits_for:
-            return f"it waits for {seen.waits_for}"
+            alone = (
+                "; without a PDF, it is sent after prepare.pdf_wait" if desk.shared.rules.prepare.pdf == "embed" else ""
+            )
+            return f"it waits for {seen.waits_for}{alone}"
         if ready_file is not None:
             return f"it waits for {ready_file}, which must not be older than this file"
         return "its writer may not have finished; filedrop takes the file when it stops changing"
@@ -108,7 +111,7 @@ def _why(desk: Desk, name: str, seen: Seen) -> str:
     left = max(desk.shared.rules.incomplete_after - unchanged, timedelta(0))
     fails = date(desk.shared.now() + left)
     if seen.waits_for:
-        return f"it waits for {seen.waits_for}; it fails on {fails}, unless that is complete by then"
+        return f"it waits for {seen.waits_for}; it fails on {fails}, unless the PDF is complete by then"
     can = "can be read" if seen.fault.code == "unreadable" else "changes"
     perhaps = "" if seen.fault.code == "unreadable" else " it may be incomplete:"
     return f"{what};{perhaps} it fails on {fails}, unless it {can} by then"

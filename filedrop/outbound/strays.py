@@ -62,6 +62,7 @@ READY_ALONE = marked("it shows that a file is ready, and that file isn't there")
 BEING_WRITTEN = marked("its name is that of an unfinished file, so it isn't sent")
 PDF_ALONE = marked("it is a PDF, and no document of its name is next to it")
 PDF_WITHOUT_INVOICE = marked("a PDF is sent only in the invoice of its name, and there is none")
+PDF_OF_FAILED = marked("its document is in failed/: move it back to outbound/, and it is sent with this PDF")
 PDF_TOO_LATE = marked("the document of its name was sent before, without this PDF")
 COPY_ALONE = marked("it was posted for a document that isn't there any more")
 PUT_THERE = marked("filedrop didn't put it there, so it was not sent from here")
@@ -176,11 +177,14 @@ def _confirm(desk: Desk, strays: Strays) -> None:
             unchanged = unchanged_for(strays.seen.get(key), stamp, changed_at(status), now, local=local)
             seen[key] = Seen(stamp, now.steady - unchanged)
             if unchanged >= candidate.patience:
-                if candidate.why == NO_DOCUMENT:
+                why = candidate.why
+                if place == "" and desk.folder.is_pdf(candidate.name):
+                    why = _why_pdf_alone(desk, candidate.name)
+                elif candidate.why == NO_DOCUMENT:
                     before = strays.pdfs.get(key)  # each file is read once
                     is_same = before and before[0] == stamp
                     pdfs[key] = before if before and is_same else (stamp, _why_no_pdf(desk, candidate.name))
-                why = (key in pdfs and pdfs[key][1]) or candidate.why
+                    why = pdfs[key][1] or why
                 found.append(Stray(place, candidate.name, why, now.wall - unchanged))
                 reported += 1
         number += reported + (max(0, total - len(candidates)) if reported else 0)
@@ -190,12 +194,17 @@ def _confirm(desk: Desk, strays: Strays) -> None:
         strays.found = tuple(found)
 
 
+def _why_pdf_alone(desk: Desk, name: str) -> str:
+    """Why a PDF in `outbound/`, by its name a document's, isn't sent."""
+    folder, documents = desk.folder, [f"{stem(name)}{suffix}" for suffix in (".xml", ".XML")]
+    if any((folder.at("failed") / document).exists() for document in documents):
+        return PDF_OF_FAILED
+    is_late = any(desk.shared.journal.documents.has_had(folder.id, document, document) for document in documents)
+    return PDF_TOO_LATE if is_late else PDF_WITHOUT_INVOICE
+
+
 def _why_no_pdf(desk: Desk, name: str) -> str:
     """Why a file in `outbound/` isn't sent, if it is a PDF; "" where it is none, or can't be read."""
-    if desk.folder.is_pdf(name):
-        had = (f"{stem(name)}{suffix}" for suffix in (".xml", ".XML"))
-        is_late = any(desk.shared.journal.documents.has_had(desk.folder.id, file, file) for file in had)
-        return PDF_TOO_LATE if is_late else PDF_WITHOUT_INVOICE
     try:
         with open_regular(desk.folder.at() / name) as file:
             head = file.read(PIECE)

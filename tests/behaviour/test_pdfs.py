@@ -13,6 +13,9 @@ from support.faults import cut_after, instead, reset_before
 from support.prepared import PDF, Steps, posted, stated
 from support.stepping import Life
 
+from filedrop.texts.languages import date
+from filedrop.times import from_seconds
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -68,7 +71,7 @@ def test_life_of_a_pdf(steps: Steps, names: tuple[str, str]) -> None:
     assert said["posted"]["changed"] == {"pdf": ["", pdf]}
     assert said["pdf"] | {"sha256": ""} == {"file": pdf, "name": pdf, "size": len(PDF), "sha256": ""}
     assert steps.events(document)[:3] == ["claimed", "prepared", "sending"]
-    assert f"{pdf} is put into it" in steps.world.filedrop("history", document).stdout
+    assert f"{pdf} is put into the document" in steps.world.filedrop("history", document).stdout
     assert stem in pdf
 
 
@@ -101,6 +104,9 @@ def test_required_pdf_that_never_comes(steps: Steps) -> None:
     assert "There is no invoice.pdf, which is to be put into the document." in note
     assert "Invoice 1" in note
     steps.world.put(steps.world.outbound / "invoice.pdf", PDF)
+    assert strays(steps) == {
+        "invoice.pdf": "its document is in failed/: move it back to outbound/, and it is sent with this PDF"
+    }
     (steps.world.outbound / "failed" / "invoice.xml").rename(steps.world.outbound / "invoice.xml")
     steps.go_on(3600)
     assert steps.sent() == [with_pdf(invoice("1"), "invoice.pdf", PDF)]
@@ -109,7 +115,9 @@ def test_required_pdf_that_never_comes(steps: Steps) -> None:
 def test_embedded_pdf_that_is_not_coming(embedding: Steps) -> None:
     """A document without a PDF is sent alone after pdf_wait; a PDF that comes after that is reported."""
     embedding.drop("invoice.xml", invoice("1"), seconds=6)
-    assert waits(embedding) == {"invoice.xml": "it waits for invoice.pdf"}
+    assert waits(embedding) == {
+        "invoice.xml": "it waits for invoice.pdf; without a PDF, it is sent after prepare.pdf_wait"
+    }
     embedding.go_on(20)
     assert embedding.sent() == [invoice("1")]
     assert "posted" not in embedding.world.sidecar("invoice.xml")
@@ -165,16 +173,16 @@ def test_pdf_that_is_too_large_or_old(make_world: Callable[..., World], clock: C
     """A PDF beyond the limits fails its document, which nothing was sent of."""
     steps = Steps(make_world, clock, prepare="{pdf: embed, pdf_size: 300B, pdf_older: 1h}")
     steps.world.put(steps.world.outbound / "old.pdf", PDF)
-    os.utime(steps.world.outbound / "old.pdf", (time.time() - 5 * 3600,) * 2)
+    old_time = time.time() - 5 * 3600
+    os.utime(steps.world.outbound / "old.pdf", (old_time, old_time))
     steps.drop("old.xml", invoice("old"))
     steps.drop("large.xml", invoice("large"), pdf=PDF + b"\n" * 300)
     steps.go_on(900)
     assert not steps.sent()
-    words = {name: steps.world.sidecar(name)["error"]["message"] for name in ("old.xml", "large.xml")}
-    assert words == {
-        "old.xml": "The PDF old.pdf was written 5h before old.xml and may belong to another document.",
-        "large.xml": f"The PDF large.pdf has {len(PDF) + 300} bytes; at most 300 bytes are put into a document.",
-    }
+    old, large = (steps.world.sidecar(name)["error"]["message"] for name in ("old.xml", "large.xml"))
+    written = date(from_seconds(old_time))
+    assert old.startswith(f"The PDF old.pdf was last written on {written}, and old.xml on ")
+    assert large == f"The PDF large.pdf has {len(PDF) + 300} bytes; at most 300 bytes are put into a document."
 
 
 def test_two_pdfs_of_one_name(steps: Steps) -> None:
@@ -374,6 +382,8 @@ def test_receiver_that_wants_an_attachment_gets_the_pdf(make_world: Callable[...
     steps.go_on(600)
     assert steps.sent() == [with_pdf(invoice("1"), "with.pdf", PDF)]
     assert steps.world.error("without.xml") == "no-attachment"
+    hint = "Export the PDF of the document into the same folder, under the name without.pdf."
+    assert steps.world.sidecar("without.xml")["error"]["hint"] == hint
 
 
 def test_archive_that_is_removed(make_world: Callable[..., World], clock: Clock) -> None:
@@ -409,12 +419,15 @@ def test_commands(steps: Steps, tmp_path: Path) -> None:
     done = world.filedrop("prepare", "--company", "acme", str(file), "-o", str(tmp_path / "posted.xml"))
     assert done.returncode == 0
     assert (tmp_path / "posted.xml").read_bytes() == with_pdf(invoice("1"), "invoice.pdf", PDF)
-    assert "invoice.pdf is put into it" in done.stderr
-    assert "invoice.pdf is put into it" in world.filedrop("identify", "--company", "acme", str(file)).stdout
+    assert "invoice.pdf is put into the document" in done.stderr
+    assert "invoice.pdf is put into the document" in world.filedrop("identify", "--company", "acme", str(file)).stdout
     for command in ("prepare", "identify"):
         done = world.filedrop(command, "--company", "acme", str(alone))
         assert done.returncode == 1
         assert "There is no alone.pdf" in done.stdout + done.stderr
+    (tmp_path / "lone.pdf").write_bytes(PDF)
+    rehearsed = json.loads(world.filedrop("rehearse", "--company", "acme", "--json", str(tmp_path)).stdout)
+    assert [name for name in rehearsed["never_sent"] if name.endswith(".pdf")] == [str(tmp_path / "lone.pdf")]
     assert "what is posted differs from what is dropped (pdf)" in world.filedrop("check").stdout
     world.put(world.outbound / "invoice.xml", invoice("1"))
     world.put(world.outbound / "invoice.pdf", PDF)
