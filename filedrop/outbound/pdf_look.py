@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop.files import FileStamp, InUse, changed_at, is_closed, place
-from filedrop.outbound.pdfs import FoundPdf, PdfLook, is_same, look_into, missing
+from filedrop.outbound.pdfs import NO_PDF, FoundPdf, PdfLook, is_same, look_into, missing
 from filedrop.outbound.readiness import SOON, Clock, wait_for_writer
 from filedrop.storage.names import PDF_SUFFIXES, pdf_name, pdfs_of
 from filedrop.storage.own_name import moved_back
@@ -27,8 +27,8 @@ def look_for_pdf(desk: Desk, name: str, status: os.stat_result, *, is_awaited: b
     rules, here = desk.shared.rules, desk.folder.at() / name
     pdfs = pdfs_of(here)
     if not pdfs:
-        left = _left_in_failed(desk, name)
-        return PdfLook(left) if left is not None or not is_awaited else _look_without(desk, name, status)
+        left = _left_in_failed(desk, name, status)
+        return left if left.found is not None or not is_awaited else _look_without(desk, name, status)
     pdf, pdf_status = pdfs[0]
     if wait := _wait(desk, pdf.name, pdf_status):
         _remember(desk, name, status, pdf.name, wait)
@@ -68,17 +68,22 @@ def _look_without(desk: Desk, name: str, status: os.stat_result) -> PdfLook | No
     return None
 
 
-def _left_in_failed(desk: Desk, name: str) -> FoundPdf | None:
+def _left_in_failed(desk: Desk, name: str, status: os.stat_result) -> PdfLook:
     """The PDF of a document that a person has moved back without it, if it is as it was."""
-    left = desk.folder.at("failed") / name
+    left, prepare = desk.folder.at("failed") / name, desk.shared.rules.prepare
     document = moved_back(left, desk.folder.id, desk.shared.journal)
     if document is None or document.pdf is None:
-        return None
+        return NO_PDF
     found = FoundPdf(left.with_name(pdf_name(name, document.pdf.name)), document.pdf)
     try:
-        return found if document.pdf.sha256 and is_same(found) else None
+        if found.file.sha256:
+            return PdfLook(found) if is_same(found) else NO_PDF
+        pdf_status = found.where.lstat()  # it was refused before it was read, and the limits may be others now
+        if pdf_status.st_size != found.file.size:
+            return NO_PDF
+        return look_into(left, status, [(found.where, pdf_status)], document.company, prepare)
     except OSError:
-        return None
+        return NO_PDF
 
 
 def _remember(

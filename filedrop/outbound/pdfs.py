@@ -146,5 +146,7 @@ def _pieces(where: Where, sha256: str) -> Iterator[bytes]:
                 yield piece
     except FileNotFoundError:
         raise Changing from None
+    except OSError as error:
+        raise OSError(error.errno, f"{where.name} can't be read: {error.strerror}") from error
     if digest.hexdigest() != sha256:
         raise Changing

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from filedrop.files import Entry, identity_of
+from filedrop.files.refusals import means_no_file
 from filedrop.model.document import local_name
 from filedrop.model.received_name import received_name, safe
 from filedrop.text import composed
@@ -170,8 +171,10 @@ def pdfs_of(document: Where) -> list[tuple[Where, os.stat_result]]:
         pdf = document.with_name(pdf_name(document.name, suffix))
         try:
             status = pdf.lstat()
-        except FileNotFoundError:
-            continue
+        except OSError as error:
+            if means_no_file(error):
+                continue
+            raise
         if stat.S_ISREG(status.st_mode):
             same = identity_of(status, pdf.directory.abilities) if isinstance(pdf, Entry) else status.st_ino
             found.setdefault(same, (pdf, status))

@@ -183,6 +183,21 @@ def test_pdf_that_is_too_large_or_old(make_world: Callable[..., World], clock: C
     written = date(from_seconds(old_time))
     assert old.startswith(f"The PDF old.pdf was last written on {written}, and old.xml on ")
     assert large == f"The PDF large.pdf has {len(PDF) + 300} bytes; at most 300 bytes are put into a document."
+    steps.again(prepare="{pdf: require, pdf_older: 9h}")
+    for name in ("old", "large"):
+        (steps.world.outbound / "failed" / f"{name}.xml").rename(steps.world.outbound / f"{name}.xml")
+    steps.go_on(60)
+    pdfs = {"old": PDF, "large": PDF + b"\n" * 300}
+    assert sorted(steps.sent()) == sorted(with_pdf(invoice(name), f"{name}.pdf", pdf) for name, pdf in pdfs.items())
+
+
+def test_longest_name(steps: Steps) -> None:
+    """A document under the longest possible name fails without a PDF, since none can have its name."""
+    name = f"{'i' * 253}.x"
+    steps.again(files='["*.x"]')
+    steps.world.put(steps.world.outbound / name, invoice("1"))
+    steps.go_on(900)
+    assert [path for path in (steps.world.outbound / "failed").iterdir() if path.suffix == ".x"]
 
 
 def test_two_pdfs_of_one_name(steps: Steps) -> None:
