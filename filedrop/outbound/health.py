@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import errno
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from filedrop.errors import Changed
 from filedrop.files import InUse, is_missing, may_use
@@ -13,8 +12,6 @@ from filedrop.files.rights import explain
 from filedrop.text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import structlog
 
     from filedrop.storage.folders import OutboundFolder
@@ -71,15 +68,17 @@ class FolderHealth:
         """Report why there are no file events; "" where there are, or none are wanted."""
         self.unwatched = why
 
-    @contextmanager
-    def tolerant(self) -> Iterator[None]:
+    def tolerant(self) -> Self:
         """Log what the disk refuses in this block. Ignore `Changed`: a person's command has taken the step."""
-        try:
-            yield
-        except Changed:
-            pass
-        except OSError as error:
+        return self
+
+    def __enter__(self) -> None:
+        """Begin such a block."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if isinstance(error, OSError):
             self.report_refusal(error)
+        return isinstance(error, OSError | Changed)
 
     def report_refusal(self, error: OSError) -> None:
         """Report an error of the disk; logged when it differs from those before."""
