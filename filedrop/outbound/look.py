@@ -76,7 +76,7 @@ def _look_into_both(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile 
     ready = look_into(desk, name, opened)
     if ready is None:
         return None
-    if pdf is None:
+    if pdf is None or pdf.found is None:  # the file may have waited for one that is gone, and that it didn't need
         is_awaited = not isinstance(ready.content, DocumentError) and may_have_attachments(ready.content)
         pdf = look_for_pdf(desk, name, opened.status, is_awaited=is_awaited)
     return replace(ready, pdf=pdf) if pdf else None

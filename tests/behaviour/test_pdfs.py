@@ -150,6 +150,15 @@ def test_documents_of_other_types(steps: Steps) -> None:
     assert beside("failed", "another", ".xml", ".pdf", ".xml.json", ".xml.why.txt") <= steps.lying()
 
 
+def test_order_whose_pdf_is_taken(steps: Steps) -> None:
+    """An order that waited for its half PDF is sent when a person has taken that."""
+    steps.drop("order.xml", order("1", sender="0192:987654325", receiver=BUYER), pdf=PDF[:-8], seconds=60)
+    assert waits(steps)
+    (steps.world.outbound / "order.pdf").unlink()
+    steps.go_on(900)
+    assert len(steps.sent()) == 1
+
+
 @pytest.mark.parametrize("content", [b"", PDF[:-8], b"<html></html>"])
 def test_pdf_that_is_not_whole(steps: Steps, content: bytes) -> None:
     """A PDF without a beginning or an end is waited for; when it is whole, it goes into the document."""
