@@ -113,6 +113,10 @@ _CODE = "coalesce(json_extract(written.error, '$.code'), '')"
 _ADD_DOCUMENTS = _ADD.format(
     f"SELECT written.company, written.state, {_CODE}, count(*), max(written.accepted) FROM {{}} GROUP BY 1, 2, 3"
 )
+_IN_ANOTHER_STATE = """
+    written JOIN before USING (id)
+    WHERE written.state <> before.state AND written.state IN ('sent', 'delivered', 'failed')
+"""
 _COUNT = """
     INSERT INTO changes SELECT folder, count(*), 0, 0 FROM written GROUP BY folder
     ON CONFLICT (folder) DO UPDATE SET counted = changes.counted + excluded.counted;
@@ -132,12 +136,7 @@ _TRIGGERS = (
     CREATE FUNCTION after_update() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         {_COUNT}
-        {
-        _ADD_DOCUMENTS.format(
-            "written JOIN before USING (id) WHERE written.state <> before.state"
-            " AND written.state IN ('sent', 'delivered', 'failed')"
-        )
-    }
+        {_ADD_DOCUMENTS.format(_IN_ANOTHER_STATE)}
         INSERT INTO errands (event, company, document, folder, file)
         SELECT event, written.company, written.id, '', ''
         FROM wanted JOIN written ON written.state = event JOIN before USING (id)
