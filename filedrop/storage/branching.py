@@ -57,8 +57,8 @@ class Branching:
             self._rests_until = time.monotonic() + OTHERS_STOP
         if self.rest:
             raise FolderUnavailable(
-                f"{self._path}: filedrop begins here in a few seconds. The journal is in another database than before, and "
-                "a filedrop that still works with the former one must stop here first"
+                f"{self._path}: filedrop begins here in a few seconds. The journal is in another database than before, "
+                "and a filedrop that still works with the former one must stop here first"
             )
         return marker
 
