@@ -14,6 +14,7 @@ from support.postgres import Server, be_a_host, programs
 
 from filedrop.errors import FolderUnavailable
 from filedrop.journal import Database, Journal
+from filedrop.status.folders import outdated
 from filedrop.storage.branching import ACCEPT
 from filedrop.storage.folders import OutboundFolder
 from filedrop.storage.marker import read_marker
@@ -84,7 +85,10 @@ def test_folder_of_two_databases(
 
 
 def test_others_get_time_to_stop(databases: tuple[Journal, Journal], tmp_path: Path) -> None:
-    """Nothing is done in a folder for some seconds after its marker names another branch."""
+    """Nothing is done in a folder for some seconds after its marker names another branch.
+
+    Of a copy that lacks nothing, as after pg_upgrade, nobody is told that it is older.
+    """
     _, copy = databases
     theirs = outbound(tmp_path)
     copy.folders.accept([""])
@@ -92,6 +96,10 @@ def test_others_get_time_to_stop(databases: tuple[Journal, Journal], tmp_path: P
         with pytest.raises(FolderUnavailable, match="in a few seconds"):
             theirs.take_up(copy)
         assert theirs.branching.rest > 0
+    marker = read_marker(theirs.path)
+    assert marker
+    assert copy.folders.changes(marker.folder).is_suspect
+    assert not outdated(theirs, copy)
 
 
 def test_sessions_of_another_database_go_on(databases: tuple[Journal, Journal]) -> None:
@@ -178,7 +186,7 @@ def test_two_hosts_with_two_databases(two: tuple[SharedTree, Server], request: p
     tree.drop(5)
     tree.until(tree.is_settled, 280, what="all is delivered")
     assert not {"sent", "filed"} & tree.wrong().keys(), tree.wrong()
-    assert not waiting(tree, serves)
+    tree.until(lambda: not waiting(tree, serves), what=f"status of {serves} is up to date")
 
     said = filedrop(tree, waits, "journal", "accept")
     assert all(f"{tree.root / name / 'outbound'}: this filedrop serves it" in said for name in ALL)
@@ -186,7 +194,7 @@ def test_two_hosts_with_two_databases(two: tuple[SharedTree, Server], request: p
     tree.drop(5)
     tree.until(tree.is_settled, 280, what="all is delivered")
     assert not {"sent", "filed"} & tree.wrong().keys(), tree.wrong()
-    assert not waiting(tree, waits)
+    tree.until(lambda: not waiting(tree, waits), what=f"status of {waits} is up to date")
 
 
 @pytest.mark.slow
