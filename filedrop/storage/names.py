@@ -167,7 +167,8 @@ def beside(document: Entry, end: str) -> Entry:
 def pdfs_of(document: Where) -> list[tuple[Where, os.stat_result]]:
     """The PDFs of a document's name, with their status: mostly one. Raises OSError."""
     found: dict[object, tuple[Where, os.stat_result]] = {}  # where case doesn't count, all spellings are one file
-    for suffix in PDF_SUFFIXES:
+    is_upper = document.name.removeprefix(stem(document.name)).isupper()  # so is the PDF's suffix, most likely
+    for suffix in sorted(PDF_SUFFIXES, key=lambda suffix: suffix.isupper() != is_upper):
         pdf = document.with_name(pdf_name(document.name, suffix))
         try:
             status = pdf.lstat()
