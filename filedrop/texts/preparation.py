@@ -17,7 +17,7 @@ _NO_PDF = (
     "To send documents of {company} without their PDFs, set companies.{company}.prepare.pdf to off, and run filedrop "
     "reload."
 )
-_EXPORT_PDF = "Export the PDF of the document into the same folder, under the name {pdf}."
+_EXPORT_PDF = "Export the PDF of the document into outbound/, under the name {pdf}."
 _NO_ATTACHMENT = "The receiver {receiver} takes no invoices without an attachment, and this one has none."
 
 PREPARATION: dict[str, Form] = {

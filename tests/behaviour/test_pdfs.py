@@ -406,7 +406,7 @@ def test_receiver_that_wants_an_attachment_gets_the_pdf(make_world: Callable[...
     steps.go_on(600)
     assert steps.sent() == [with_pdf(invoice("1"), "with.pdf", PDF)]
     assert steps.world.error("without.xml") == "no-attachment"
-    hint = "Export the PDF of the document into the same folder, under the name without.pdf."
+    hint = "Export the PDF of the document into outbound/, under the name without.pdf."
     assert steps.world.sidecar("without.xml")["error"]["hint"] == hint
 
 
