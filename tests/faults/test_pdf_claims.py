@@ -87,3 +87,15 @@ def test_pdf_whose_document_is_being_moved(steps: Steps) -> None:
     hold.unlink()
     steps.settle()
     assert steps.sent() == [with_pdf(invoice("1"), "invoice.pdf", PDF)]
+
+
+def test_setting_that_is_turned_off_before_the_request(steps: Steps) -> None:
+    """A document whose PDF was claimed, and that was never posted, is sent without it; the PDF stays next to it."""
+    hold = steps.world.outbound / "HOLD"
+    hold.touch()
+    steps.drop("invoice.xml", invoice("1"), pdf=PDF)
+    steps.again(prepare='{pdf: "off"}')
+    hold.unlink()
+    steps.go_on(3600)
+    assert steps.sent() == [invoice("1")]
+    assert steps.lying() == {f"archive/2020-06/invoice.{end}" for end in ("xml", "xml.json", "pdf")}
