@@ -48,7 +48,7 @@ COMMANDS = {  # name: the module of this room that has it, and what it does
     "release": ("hold", "Send again for a company that is held."),
     "reload": ("reload", "Make the running daemon use the changed configuration."),
     "hosts": ("hosts", "Show the hosts that share the journal, and which of them serves what."),
-    "journal": ("journal", "Move the journal to a database, or back to its file."),
+    "journal": ("journal", "Move the journal to a database or back, or accept a restored one."),
     "backup": ("backup", "Copy the journal to a file while filedrop runs."),
     "config": ("config", "Show the configuration with all defaults, or its JSON Schema."),
     "lookup": ("lookup", "Ask the directory whether a receiver can be reached, and what it accepts."),
