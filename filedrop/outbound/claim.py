@@ -22,7 +22,7 @@ from filedrop.outbound.look import ReadyFile, is_writer_done, look_at, remember_
 from filedrop.outbound.preparing import keep_copy
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage import sidecar
-from filedrop.storage.names import BESIDE, POSTED, beside, pdf_name, shortened
+from filedrop.storage.names import POSTED, beside, pdf_name, shortened
 from filedrop.storage.own_name import clear_copy, clear_left
 
 if TYPE_CHECKING:
@@ -134,6 +134,9 @@ def _claim_returned(desk: Desk, ready: ReadyFile, document: Document, reading: R
     if desk.handover.has(document.id):  # its sender has the file open
         desk.scanner.remember(ready.name, ready.stamp, shared.steady(), look_again=AFTER_ITS_REQUEST)
         return None
+    if _has_new_pdf(ready, document):  # readiness has begun again
+        shared.journal.documents.record(document.taken(shared.now()))
+        return _claim_new(desk, ready, is_known=True)
     # Its sidecar may be gone and its name in use: then it starts again from sending/ under another one.
     has_place = document.place == "sending" and folder.stamp("sending", document.file) is None
     moved = _move_in(desk, ready, document.dropped_as, file=document.file if has_place else "")
@@ -149,6 +152,13 @@ def _claim_returned(desk: Desk, ready: ReadyFile, document: Document, reading: R
     desk.moves.note_found(document.id)
     shared.log.info("document.returned", **document.log_facts, state=document.state.value)
     return Claim(identified_now(shared, desk.identification, document, reading), opened)
+
+
+def _has_new_pdf(ready: ReadyFile, document: Document) -> bool:
+    """Whether a document that was never posted came back with another PDF than it was claimed with."""
+    found, before = ready.pdf.found, document.pdf
+    is_posted = any(event.event == "sending" for event in document.history)
+    return found is not None and not is_posted and (before is None or before.sha256 != found.file.sha256)
 
 
 def _record_in_sending(desk: Desk, document: Document, file: str) -> Document:
@@ -183,9 +193,7 @@ def _move_in(
         if file:
             place(folder.at() / ready.name, folder.at("sending") / file, identity)
         else:
-            ends = (*BESIDE, POSTED) if desk.shared.rules.prepare.is_on else BESIDE
-            if ready.pdf.found is not None:
-                ends = (*ends, ready.pdf.found.file.name)
+            ends = (*folder.ends, POSTED) if desk.shared.rules.prepare.is_on else folder.ends
             file = folder.claim(ready.name, is_spoken_for, dropped_as=dropped_as, identity=identity, ends=ends)
     except FileNotFoundError:
         return None

@@ -70,7 +70,7 @@ class Move:
         self._home = _home(folder, document)
         self._ready_file = folder.ready_file
         self._language = folder.language
-        ends = (*BESIDE, *companions(document))
+        ends = (*folder.ends, *companions(document))
         self._names = folder.free_names(self._home, shortened(document.dropped_as), ends)
         self._target: Entry
         self._drafts: dict[str, Draft]  # by the suffix that each gets; the sidecar first, which reserves the name

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from filedrop.files import FileStamp, InUse, changed_at, is_closed, place
-from filedrop.outbound.pdfs import NO_PDF, FoundPdf, PdfLook, is_same, look_into, missing
+from filedrop.files import FileStamp, InUse, changed_at, is_closed, open_regular, place
+from filedrop.outbound.pdfs import NO_PDF, PdfLook, look_into, missing
 from filedrop.outbound.readiness import SOON, Clock, wait_for_writer
 from filedrop.storage.names import PDF_SUFFIXES, pdf_name, pdfs_of
 from filedrop.storage.own_name import moved_back
@@ -69,21 +70,22 @@ def _look_without(desk: Desk, name: str, status: os.stat_result) -> PdfLook | No
 
 
 def _left_in_failed(desk: Desk, name: str, status: os.stat_result) -> PdfLook:
-    """The PDF of a document that a person has moved back without it, if it is as it was."""
-    left, prepare = desk.folder.at("failed") / name, desk.shared.rules.prepare
+    """The PDF of a document that a person has moved back without it, if both are as they were."""
+    here, left = desk.folder.at() / name, desk.folder.at("failed") / name
     document = moved_back(left, desk.folder.id, desk.shared.journal)
     if document is None or document.pdf is None:
         return NO_PDF
-    found = FoundPdf(left.with_name(pdf_name(name, document.pdf.name)), document.pdf)
+    pdf, before = left.with_name(pdf_name(name, document.pdf.name)), document.pdf
     try:
-        if found.file.sha256:
-            return PdfLook(found) if is_same(found) else NO_PDF
-        pdf_status = found.where.lstat()  # it was refused before it was read, and the limits may be others now
-        if pdf_status.st_size != found.file.size:
-            return NO_PDF
-        return look_into(left, status, [(found.where, pdf_status)], document.company, prepare)
+        with open_regular(here) as file:  # a corrected document has another PDF
+            if hashlib.file_digest(file, "sha256").hexdigest() != document.sha256:
+                return NO_PDF
+        look = look_into(here, status, [(pdf, pdf.lstat())], document.company, desk.shared.rules.prepare)
     except OSError:
         return NO_PDF
+    found = look.found.file if look.found else before
+    is_same = found.sha256 == before.sha256 if found.sha256 and before.sha256 else found.size == before.size
+    return look if is_same else NO_PDF
 
 
 def _remember(

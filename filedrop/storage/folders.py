@@ -16,7 +16,7 @@ from filedrop.storage.answer_folders import CODES
 from filedrop.storage.folder import Folder
 from filedrop.storage.hold import HoldFiles, hold_files, is_hold_name
 from filedrop.storage.marker import Marker
-from filedrop.storage.names import BESIDE, POSTED, is_pdf_name, matcher, names_document, shortened
+from filedrop.storage.names import BESIDE, PDF_SUFFIXES, POSTED, is_pdf_name, matcher, names_document, shortened
 from filedrop.storage.own_name import move
 from filedrop.storage.withdrawal import withdraw
 from filedrop.texts.languages import ENGLISH
@@ -63,6 +63,7 @@ class OutboundFolder(Folder):
         self.language = language  # of its notes
         self.takes_answers = takes_answers
         self.has_pdfs = has_pdfs
+        self.ends = (*BESIDE, *PDF_SUFFIXES) if has_pdfs else BESIDE  # of files by which a name is taken
         self._matches = matcher(patterns)
         self._expects = matcher(ignore) if ignore else None
         self._ready_suffix = ready_suffix

@@ -268,6 +268,56 @@ def test_moved_back_with_another_pdf(steps: Steps) -> None:
     assert steps.world.error("replaced.xml") == "no-attachment"
 
 
+@pytest.mark.parametrize("content", [invoice("corrected"), invoice("1")])
+def test_exported_again_after_a_failure(steps: Steps, content: bytes) -> None:
+    """A person deletes a failed document, and exports it again: the former PDF doesn't go into a corrected one."""
+    steps.drop("invoice.xml", invoice("1"), instead(422, "no"), pdf=PDF)
+    (steps.world.outbound / "failed" / "invoice.xml").unlink()
+    steps.world.put(steps.world.outbound / "invoice.xml", content)
+    steps.go_on(5)
+    assert len(steps.sent()) == (content == invoice("1"))
+    steps.world.put(steps.world.outbound / "invoice.pdf", OTHER)
+    steps.go_on(600)
+    expected = PDF if content == invoice("1") else OTHER  # the same file counts as moved back
+    assert steps.sent() == [with_pdf(content, "invoice.pdf", expected)]
+
+
+def test_moved_back_with_its_half_pdf(steps: Steps) -> None:
+    """A document that failed because of its PDF fails again, if it is moved back without it."""
+    steps.drop("invoice.xml", invoice("1"), pdf=PDF[:-8], seconds=900)
+    (steps.world.outbound / "failed" / "invoice.xml").rename(steps.world.outbound / "invoice.xml")
+    steps.go_on(900)
+    assert not steps.sent()
+    assert steps.world.error("invoice.xml") == "not-prepared"
+
+
+def test_failure_next_to_another_pdf(steps: Steps) -> None:
+    """A document without a PDF gets no name by which the PDF of another one in failed/ would be its own."""
+    steps.drop("export.xml", invoice("1"), instead(422, "no"), pdf=PDF)
+    (steps.world.outbound / "failed" / "export.xml").unlink()
+    steps.go_on(900)
+    steps.world.put(steps.world.outbound / "export.xml", invoice("2"))
+    steps.go_on(900)
+    assert "failed/export-2.xml" in steps.lying()
+    assert steps.world.filedrop("retry", "acme", "export-2.xml").returncode == 0
+    steps.go_on(900)
+    assert not steps.sent()
+
+
+@pytest.mark.parametrize("before", [PDF, None])
+def test_held_and_moved_back(embedding: Steps, before: bytes | None) -> None:
+    """A document that a person takes from sending/ back to outbound/, next to another PDF, is sent with that one."""
+    outbound = embedding.world.outbound
+    (outbound / "HOLD").touch()
+    embedding.drop("invoice.xml", invoice("1"), pdf=before)
+    (outbound / "sending" / "invoice.xml").rename(outbound / "invoice.xml")
+    embedding.world.put(outbound / "invoice.pdf", OTHER)
+    embedding.go_on(60)
+    (outbound / "HOLD").unlink()
+    embedding.go_on(600)
+    assert embedding.sent() == [with_pdf(invoice("1"), "invoice.pdf", OTHER)]
+
+
 def test_too_large_for_the_access_point(steps: Steps) -> None:
     """The note of a document that is too large for the access point names the PDF in it."""
     steps.drop("invoice.xml", invoice("1"), instead(413, "too large"), pdf=PDF)
