@@ -112,7 +112,6 @@ def run(config_option: str | None, *, once: bool, dry_run: bool, as_json: bool) 
     stop_on_signals(control.stopped)
     reload_on_signal(control)  # with --once too, which reads nothing anew, but would be ended
     gc.freeze()  # what is loaded by now stays: looking through it again and again finds nothing
-    gc.set_threshold(10_000, 20, 20)  # a document makes hundreds of objects, and hardly a cycle
     if once:
         raise SystemExit(run_once(config, control.stopped))
     try:
