@@ -137,8 +137,7 @@ def validated(
         with closing(OpenedDocument.open(where)) as opened:
             opened.read(config.outbound.max_size)
             try:
-                ids = {"sender": document.sender, "receiver": document.receiver}
-                prepare_in_memory(where, opened, ids, company, config.outbound)
+                prepare_in_memory(where, opened, document, company, config.outbound)
                 demand_attachment(document, opened, rules)
             except DocumentError as error:
                 fault = Fault.of(*error.texts)

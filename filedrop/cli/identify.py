@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from filedrop.files import Where
     from filedrop.identify import Identity, Reading
     from filedrop.identify.mapping import Try
+    from filedrop.model.document import Document
 
     Identified = tuple[Identity, Reading]
 
@@ -102,16 +103,14 @@ def opened_document(file: Path, max_size: int | None, xpaths: Collection[str] = 
 
 
 def prepare_in_memory(
-    file: Where, document: OpenedDocument, ids: Mapping[str, str | None], company: Company, rules: Outbound
+    file: Where, document: OpenedDocument, identified: Document | Identity, company: Company, rules: Outbound
 ) -> None:
     """Have posted what would be posted for a company. `rules`: the common settings. Raises DocumentError, OSError."""
     rules = company.apply_to(rules)
-    if document.reading is None:
-        raise ValueError(f"{file} was not read")
-    prepare = rules.prepare
-    pdf = pdf_for(file, document.status, document.reading, company.name, prepare) if file != STDIN else None
+    reading, prepare = read_of(document), rules.prepare
+    pdf = pdf_for(file, document.status, reading, company.name, prepare) if file != STDIN else None
     keep = partial(in_memory, rules.max_size, document.status)
-    post_instead(document, ids, rules, company.name, keep, pdf=pdf)
+    post_instead(document, identified, rules, company.name, keep, pdf=pdf)
 
 
 def name_of(file: Path) -> str:
@@ -157,7 +156,7 @@ def _identified(
             record |= {"sources": dict(identity.sources), "warnings": list(identity.warnings)}
             demand(identity, reading)
             if company is not None and rules is not None:
-                prepare_in_memory(file, document, ids_of(identity), company, rules)
+                prepare_in_memory(file, document, identity, company, rules)
             if document.copy is not None:
                 record["prepared"] = document.copy.prepared.changed
     except DocumentError as found:
@@ -170,11 +169,6 @@ def _identified(
         return record | {"error": None}, identified
     words = {"code": fault.code, "message": fault.message, "hint": fault.hint, "administrator": fault.administrator}
     return record | {"error": words}, identified
-
-
-def ids_of(identity: Identity) -> dict[str, str | None]:
-    """The ids that may be written into a document."""
-    return {"sender": identity.sender, "receiver": identity.receiver}
 
 
 def _show(record: dict[str, Any], *, is_read: bool) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.identify import A_LINK, company_of, ids_of, name_of, opened_document, prepare_in_memory
+from filedrop.cli.identify import A_LINK, company_of, name_of, opened_document, prepare_in_memory
 from filedrop.cli.opening import open_config, write_new
 from filedrop.cli.show import change_in_words, complain
 from filedrop.errors import DocumentError, FiledropError, Unanswered
@@ -42,7 +42,7 @@ def prepare(config_option: str | None, file: Path, *, company: str | None, outpu
             reading = read_of(document)
             identity = identification_of(whose, rules).identify(reading, name_of(file))
             demand(identity, reading)
-            prepare_in_memory(file, document, ids_of(identity), whose, config.outbound)
+            prepare_in_memory(file, document, identity, whose, config.outbound)
             changed = document.copy.prepared.changed if document.copy else {}
             content = b"".join(document.upload(local=True).chunks())
     except DocumentError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.identify import A_LINK, company_of, ids_of, name_of, opened_document, prepare_in_memory
+from filedrop.cli.identify import A_LINK, company_of, name_of, opened_document, prepare_in_memory
 from filedrop.cli.opening import config_if_any
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
@@ -89,7 +89,7 @@ def _judged(
         with opened_document(file, None, by.xpaths if by else ()) as document:
             if by and company and common:
                 identity = by.identify(read_of(document), name_of(file))
-                prepare_in_memory(file, document, ids_of(identity), company, common)
+                prepare_in_memory(file, document, identity, company, common)
             verdict = ask(validator, document, company.name if company else "", local=True)
     except (DocumentError, NoVerdict, Unanswered) as error:
         return result | {"error": str(error)}

@@ -31,11 +31,11 @@ from filedrop.texts import Text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from filedrop.config import Outbound
     from filedrop.files import Entry
-    from filedrop.identify import Reading
+    from filedrop.identify import Identity, Reading
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
     from filedrop.outbound.validating import Validating
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 def must_judge(validating: Validating, document: Document, opened: OpenedDocument, rules: Outbound) -> bool:
     """Whether a document that is about to be posted must be prepared or validated before, by its company's settings."""
     is_changed = may_be_prepared(document, opened) and bool(
-        document.pdf or (rules.prepare.ids and ids_to_write(_ids(document), read_of(opened)))
+        document.pdf or (rules.prepare.ids and ids_to_write(_ids_of(document), read_of(opened)))
     )
     return is_changed or must_have_attachment(document, rules) or validating.must_judge(document, rules)
 
@@ -88,7 +88,7 @@ def prepare(shared: Context, folder: OutboundFolder, document: Document, opened:
     try:
         if may_be_prepared(document, opened):
             keep = partial(_kept, copy, shared.rules.max_size)
-            post_instead(opened, _ids(document), shared.rules, document.company, keep, pdf=pdf, local=folder.local)
+            post_instead(opened, document, shared.rules, document.company, keep, pdf=pdf, local=folder.local)
         demand_attachment(document, opened, shared.rules, local=folder.local)
     except Changing:  # the next look at it puts it back
         return _waits(shared, document, "the file was changed", soon=True)
@@ -102,7 +102,7 @@ def prepare(shared: Context, folder: OutboundFolder, document: Document, opened:
 
 def post_instead(
     opened: OpenedDocument,
-    ids: Mapping[str, str | None],
+    identified: Document | Identity,
     rules: Outbound,
     company: str,
     keep: Callable[[Iterable[bytes]], OpenedDocument],
@@ -112,11 +112,11 @@ def post_instead(
 ) -> None:
     """Have posted what is to be posted in place of a file that was read, if anything is to be changed in it.
 
-    `ids`: of the request. `rules`: the settings of the company. `keep` keeps the pieces, and opens and reads what it
-    kept. `pdf`: the one of the same name. Raises DocumentError, OSError, Changing.
+    `identified` has the ids of the request. `rules`: the settings of the company. `keep` keeps the pieces, and opens
+    and reads what it kept. `pdf`: the one of the same name. Raises DocumentError, OSError, Changing.
     """
     reading, upload = read_of(opened), opened.upload(local=local)
-    changes = ids_to_write(ids, reading) if rules.prepare.ids else []
+    changes = ids_to_write(_ids_of(identified), reading) if rules.prepare.ids else []
     edits = id_edits(upload.chunks(), changes, company=company) if changes else []
     changed = {change.role: [change.before, change.after] for change in changes}
     if pdf is not None and (added := pdf_edits(upload.chunks, reading, pdf, company=company)):
@@ -229,8 +229,8 @@ def _copy_of(folder: OutboundFolder, document: Document) -> Entry:
     return folder.at("sending") / f"{document.file}{POSTED}"
 
 
-def _ids(document: Document) -> dict[str, str | None]:
-    return {"sender": document.sender, "receiver": document.receiver}
+def _ids_of(identified: Document | Identity) -> dict[str, str | None]:
+    return {"sender": identified.sender, "receiver": identified.receiver}
 
 
 def read_of(opened: OpenedDocument) -> Reading:
