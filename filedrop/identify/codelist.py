@@ -100,10 +100,9 @@ class Roles(NamedTuple):
         return fnmatchcase(customization.lower(), self.customization) or type_code in self.type_codes.split()
 
 
-@lru_cache  # as below: the same few, document after document
-def versions(document: str) -> tuple[Version, ...]:
+def versions(document: str) -> list[Version]:
     """The listed versions of `root namespace::local name##customization`, the one to use first."""
-    return tuple(Version(*entry) for entry in _list("documents").get(document, ()))
+    return [Version(*entry) for entry in _list("documents").get(document, [])]
 
 
 def version(document: str) -> str | None:
@@ -133,7 +132,6 @@ def process_state(process_id: str) -> str | None:
     return state
 
 
-@lru_cache
 def scheme(code: str) -> Scheme | None:
     """What the list says of a participant scheme's code, such as `0192`."""
     entry = _list("schemes").get(code)
@@ -157,8 +155,6 @@ def fate(entry: Version | Scheme, today: date) -> Fate:
 def use(lists: CodeLists | None) -> None:
     """Have this code list count from now on, in the whole process; None: the one that filedrop contains."""
     _counting[:] = [lists]
-    for cached in (versions, scheme, scheme_code):
-        cached.cache_clear()
 
 
 def edition() -> Edition:
@@ -180,7 +176,6 @@ def _in_words(day: date) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-@lru_cache
 def scheme_code(name: str) -> str | None:
     """The code of a scheme given by name, such as `NO:ORGNR`; where it was replaced, of the one that replaced it."""
     schemes = ((code, *entry) for code, entry in _list("schemes").items())
