@@ -29,7 +29,7 @@ from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import OutboundFolder, outbound_folder
-from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_of, shortened
+from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_beside, shortened
 from filedrop.storage.own_name import move, own_name_beside
 from filedrop.text import looks_like, printable
 
@@ -68,7 +68,7 @@ class Failed:
         here, failed = self.folder.at(), self.entry
         own = own_name_beside(failed) or self.name
         left = [(entry, _seen(entry)) for entry in map(failed.beside, (*BESIDE, POSTED))]
-        pdfs = [pdf.name for pdf, _ in pdfs_of(failed) if self.folder.may_be_pdf(pdf.name)]
+        pdfs = pdfs_beside(failed, self.folder.names_document)
         for name in self.folder.free_names(here, shortened(own), (*BESIDE, *pdfs)):
             try:
                 with self._permitted(permitted_by, name), _moved(failed, here / name, pdfs):

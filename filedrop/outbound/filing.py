@@ -14,7 +14,7 @@ from filedrop.errors import FiledropError
 from filedrop.files import NO_FILE, FileStamp, InUse, discard, identity_at, identity_of, make_folder, open_known, place
 from filedrop.model.document import State
 from filedrop.storage import sidecar
-from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_of, shortened
+from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_beside, shortened
 from filedrop.storage.own_name import move
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def has_copy(document: Document, entry: Entry) -> bool:
 def put_back(folder: OutboundFolder, file: str, dropped_as: str) -> None:
     """Move a claimed file back to `outbound/`, with its PDF; its copy is made again. Raises OSError."""
     here, sending = folder.at(), folder.at("sending")
-    pdfs = [pdf.name for pdf, _ in pdfs_of(sending / file) if folder.may_be_pdf(pdf.name)]
+    pdfs = pdfs_beside(sending / file, folder.names_document)
     for name in folder.free_names(here, dropped_as, (*BESIDE, *pdfs)):
         with suppress(FileExistsError):
             move(sending / file, here / name, dropped_as, draft_in=sending)

@@ -26,7 +26,7 @@ from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.validating import Judgement
 from filedrop.outbound.waiting import log_need
 from filedrop.prepare import applied, attachments, id_edits, ids_to_write, may_have_attachments, pdf_edits
-from filedrop.storage.names import PDF_SUFFIXES, POSTED, beside, pdf_name, pdfs_of
+from filedrop.storage.names import PDF_SUFFIXES, POSTED, beside, pdf_name, pdfs_beside
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
@@ -212,10 +212,9 @@ def with_copy(folder: OutboundFolder, document: Document, rules: Outbound) -> Do
 
 def with_pdf(folder: OutboundFolder, document: Document) -> Document:
     """A document in `sending/` that has no row, with the PDF beside it. Raises OSError."""
-    pdfs = pdfs_of(folder.at("sending") / document.file)
-    if not pdfs or not folder.may_be_pdf(pdfs[0][0].name):
-        return document
-    return document.but(pdf=read_pdf(pdfs[0][0])[0].file)
+    entry = folder.at("sending") / document.file
+    pdfs = pdfs_beside(entry, folder.names_document)
+    return document.but(pdf=read_pdf(entry.with_name(pdfs[0]))[0].file) if pdfs else document
 
 
 def _pdf_of(folder: OutboundFolder, document: Document) -> FoundPdf | None:

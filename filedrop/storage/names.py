@@ -182,6 +182,11 @@ def pdfs_of(document: Where) -> list[tuple[Where, os.stat_result]]:
     return list(found.values())
 
 
+def pdfs_beside(document: Where, is_document: Callable[[str], bool]) -> list[str]:
+    """The names of the PDFs that move with a document; none of those that are documents. Raises OSError."""
+    return [pdf.name for pdf, _ in pdfs_of(document) if not is_document(pdf.name)]
+
+
 def pdf_name(document: str, pdf: str) -> str:
     """The name of the PDF beside a document of this name: with the suffix of `pdf`, which is a name or the suffix."""
     return f"{stem(document)}{pdf[-len(PDF_SUFFIXES[0]) :]}"
