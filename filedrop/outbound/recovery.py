@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop.files import open_regular
+from filedrop.files import place as move
 from filedrop.model.document import Document, State
-from filedrop.outbound.filing import bring_along, companions
+from filedrop.outbound.filing import companions
 from filedrop.outbound.preparing import with_copy
 from filedrop.outbound.sender import STOPPED, log_doubt
 from filedrop.storage import sidecar
@@ -111,11 +112,12 @@ def _restored(folder: OutboundFolder, troubles: list[OSError]) -> Iterator[Docum
 
 def _bring_left(folder: OutboundFolder, document: Document, names: Iterable[str]) -> None:
     """Bring what moves with a document after it, whose move was cut off before that; these names it may have had."""
+    target = folder.at(document.place) / document.file
     for left in (folder.at(place) / name for place in ("sending", "sent") for name in sorted(names)):
-        for end, sha256 in companions(document).items():
+        for end, sha256 in companions(document).items() if left != target else ():
             with suppress(OSError), open_regular(beside(left, end)) as file:
                 if hashlib.file_digest(file, "sha256").hexdigest() == sha256:
-                    bring_along(document, left, folder.at(document.place) / document.file)
+                    move(beside(left, end), beside(target, end))
 
 
 def _end_replaced(desk: Desk) -> None:
