@@ -94,24 +94,30 @@ def waiting_files(desk: Desk) -> tuple[FileReport, ...]:
 
 def _why(desk: Desk, name: str, seen: Seen) -> str:
     """Why this file wasn't ready, and what becomes of it."""
-    ready_file = desk.folder.ready_file(name)
+    if seen.waits_for:
+        return _why_without_pdf(desk, seen)
     if seen.fault is None:
-        if seen.waits_for:
-            alone = (
-                "; without a PDF, it is sent after prepare.pdf_wait" if desk.shared.rules.prepare.pdf == "embed" else ""
-            )
-            return f"it waits for {seen.waits_for}{alone}"
-        if ready_file is not None:
+        if ready_file := desk.folder.ready_file(name):
             return f"it waits for {ready_file}, which must not be older than this file"
         return "its writer may not have finished; filedrop takes the file when it stops changing"
     what = seen.fault.message.rstrip(".")
     if seen.fault.code == IN_USE:
         return f"{what}; filedrop tries again until it can read the file"
+    if seen.fault.code == "unreadable":
+        return f"{what}; it fails on {_end(desk, seen)}, unless it can be read by then"
+    return f"{what}; it may be incomplete: it fails on {_end(desk, seen)}, unless it changes by then"
+
+
+def _why_without_pdf(desk: Desk, seen: Seen) -> str:
+    """Why this file waits for its PDF, and what becomes of it."""
+    waits = f"it waits for {seen.waits_for}"
+    if seen.fault is not None:
+        return f"{waits}; it fails on {_end(desk, seen)}, unless the PDF is complete by then"
+    is_sent_alone = desk.shared.rules.prepare.pdf == "embed"
+    return f"{waits}; without a PDF, it is sent after prepare.pdf_wait" if is_sent_alone else waits
+
+
+def _end(desk: Desk, seen: Seen) -> str:
+    """When a file fails that isn't ready by then."""
     unchanged = timedelta(seconds=desk.shared.steady() - seen.since)
-    left = max(desk.shared.rules.incomplete_after - unchanged, timedelta(0))
-    fails = date(desk.shared.now() + left)
-    if seen.waits_for:
-        return f"it waits for {seen.waits_for}; it fails on {fails}, unless the PDF is complete by then"
-    can = "can be read" if seen.fault.code == "unreadable" else "changes"
-    perhaps = "" if seen.fault.code == "unreadable" else " it may be incomplete:"
-    return f"{what};{perhaps} it fails on {fails}, unless it {can} by then"
+    return date(desk.shared.now() + max(desk.shared.rules.incomplete_after - unchanged, timedelta(0)))
