@@ -83,9 +83,9 @@ def pdf_edits(pieces: Callable[[], Iterable[bytes]], reading: Reading, pdf: Pdf,
     scan.parse(pieces())
     if scan.refused:
         raise DocumentError(Text.of(f"not-prepared/pdf-{scan.refused}", **facts))
-    if scan.at < 0:
+    if scan.start < 0:
         raise DocumentError(Text.of("not-prepared/pdf-profile", **facts))
-    return [Edit(scan.at, scan.at, _Attachment(pdf, scan.names, is_ubl=reading.root_namespace.startswith(UBL)))]
+    return [Edit(scan.start, scan.start, _Attachment(pdf, scan.names, is_ubl=reading.root_namespace.startswith(UBL)))]
 
 
 def attachments(pieces: Iterable[bytes]) -> list[tuple[str, str]]:
@@ -111,11 +111,11 @@ def _root(reading: Reading) -> str:
 
 
 class _Place(Scan):
-    """A parse for the place of an attachment: `at`, in bytes, -1 where there is none; `names` are those that it has."""
+    """A parse for the place of an attachment: its `start` in bytes, -1 where there is none, and its `names`."""
 
     def __init__(self, root: str) -> None:
         super().__init__()
-        self.at = -1
+        self.start = -1
         self.names = Names({})
         self._following = _FOLLOWING[root]
         self._way = (root, *(_AGREEMENT if root.startswith(_CII) else ()))  # to the element around it
@@ -123,11 +123,11 @@ class _Place(Scan):
 
     def begin(self, name: str) -> None:
         """An element begins."""
-        if self.at >= 0 or self.depth != self._reached + 1:
+        if self.start >= 0 or self.depth != self._reached + 1:
             return
         if self._reached == len(self._way):
             if name in self._following:
-                self.at = self.place
+                self.start = self.place
         elif name == self._way[self._reached] and not self.is_empty:
             self._reached += 1
             if self._reached == len(self._way):
@@ -136,8 +136,8 @@ class _Place(Scan):
     def end(self, _name: str) -> None:
         """An element ends."""
         if self.depth == self._reached:
-            if self.at < 0 and self._reached == len(self._way):
-                self.at = self.place
+            if self.start < 0 and self._reached == len(self._way):
+                self.start = self.place
             self._reached -= 1
 
 
