@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar
 
 from filedrop.files import system
 from filedrop.files.directory import DRAFT, SILLY
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from filedrop.files.directory import Directory, Entry
     from filedrop.files.identity import Identity
 
+T = TypeVar("T")
 _BEGUN: set[str] = set()  # the names of drafts that this process is about to place: `clear_drafts` spares them
 
 
@@ -85,17 +86,7 @@ class Drafts:
 
     def flush(self) -> None:
         """Bring to the disk what was written. A draft that it doesn't take gets no name."""
-        if len(self._written) > 1:
-            for descriptor in self._written.values():
-                system.begin_flush(descriptor)
-        while self._written:
-            draft, descriptor = self._written.popitem()
-            try:
-                os.fsync(descriptor)
-            except OSError as error:
-                self._refused[draft] = error
-            finally:
-                os.close(descriptor)  # before the move: Windows moves no open file
+        self._refused |= _flush(self._written)  # closed before the move: Windows moves no open file
 
     def place(self, draft: Draft, target: Entry) -> None:
         """Give a flushed draft its name. Raises FileExistsError where that is taken, OSError."""
@@ -126,14 +117,23 @@ def flush(entries: Sequence[Entry]) -> dict[str, OSError]:
     for entry in entries:
         try:
             opened[entry.name] = entry.open_to_write()
-            system.begin_flush(opened[entry.name])
         except OSError as error:
             refused[entry.name] = error
-    for name, descriptor in opened.items():
+    return refused | _flush(opened)
+
+
+def _flush(opened: dict[T, int]) -> dict[T, OSError]:
+    """Bring files to the disk together, and close their descriptors, which are taken out. Returns the errors."""
+    refused: dict[T, OSError] = {}
+    if len(opened) > 1:
+        for descriptor in opened.values():
+            system.begin_flush(descriptor)
+    while opened:
+        file, descriptor = opened.popitem()
         try:
             os.fsync(descriptor)
         except OSError as error:
-            refused[name] = error
+            refused[file] = error
         finally:
             os.close(descriptor)
     return refused
