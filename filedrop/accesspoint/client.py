@@ -327,8 +327,9 @@ def _transport(login: Account, address: Address, **rules: Any) -> Transport:
     """The requests. Only now requests and its libraries are loaded: a tenth of a start."""
     modules: dict[str, object] = sys.modules  # type: ignore[assignment] # None is allowed
     modules.setdefault("charset_normalizer", None)  # requests would guess encodings with it: 3 MB
-    with warnings.catch_warnings(action="ignore"):  # that it is missing
-        from filedrop.accesspoint.transport import Transport  # noqa: PLC0415
+    warnings.filterwarnings("ignore", "Unable to find acceptable character detection")
+    from filedrop.accesspoint.transport import Transport  # noqa: PLC0415
+
     return Transport(login, address, **rules)
 
 
