@@ -116,6 +116,11 @@ class Outbound(Section):
     prepare: Prepare = Prepare()
     attachment_required: tuple[ReceiverPattern, ...] = ()
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether documents are prepared, validated or asked for attachments before they are posted."""
+        return self.prepare.is_on or self.validate_ != "off" or bool(self.attachment_required)
+
 
 class Inbound(Section):
     """The way in."""
@@ -246,11 +251,6 @@ class Company(Section):
     def folders(self) -> tuple[Path, ...]:
         """Its folders for documents."""
         return (*self.outbound, self.inbound) if self.may_receive else self.outbound
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether its documents are prepared or validated before they are posted."""
-        return self.prepare.is_on or self.validate_ != "off"
 
     def apply_to(self, common: Outbound) -> Outbound:
         """The common settings of the way out, with this company's own."""

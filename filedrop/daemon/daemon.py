@@ -323,10 +323,9 @@ def _validating(
     config: Config, pool: Pool, clockwork: Clockwork, log: structlog.stdlib.BoundLogger
 ) -> Validating | None:
     """What prepares and validates the documents of those companies that want it; None where none can want it."""
-    validator = validator_of(config.validation, config.state, passed=config.pass_environment)
-    is_prepared = any(company.prepare.is_on for company in config.companies.values())
-    if validator is None and not is_prepared and not config.outbound.attachment_required:
+    if not any(company.apply_to(config.outbound).is_judged for company in config.companies.values()):
         return None
+    validator = validator_of(config.validation, config.state, passed=config.pass_environment)
     retry = clockwork.backoff(config.outbound.retry.first, config.outbound.retry.longest)
     return Validating(validator, submit=pool.submit, retry=retry, now=clockwork.now, log=log)
 

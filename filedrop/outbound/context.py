@@ -195,10 +195,11 @@ class Context:
 
     def of_company(self, company: Company) -> Context:
         """The same for one company, with its settings."""
+        rules = company.apply_to(self.rules)
         return replace(
             self,
-            rules=company.apply_to(self.rules),
-            validating=self.validating if company.is_judged or self.rules.attachment_required else None,
+            rules=rules,
+            validating=self.validating if rules.is_judged else None,
             keep_archive=company.keep.archive_for(),
         )
 
