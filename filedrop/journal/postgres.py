@@ -216,10 +216,6 @@ class Postgres(Engine):
             raise
         try:
             end_sessions(session, self.incarnation, self.patience, self._lost)
-            lineage = lineage_of(session)
-            if self.id and self._is_daemons and lineage != self._lineage:
-                raise OtherDatabase(self.address)
-            self._lineage = lineage
         except BaseException:
             session.close()
             raise
@@ -227,7 +223,17 @@ class Postgres(Engine):
         return session
 
     def _connect(self) -> Session:
-        return self.address.connect(self.incarnation, self.patience)
+        """A session. A daemon's are all with one database: the address may have two servers that take writes."""
+        session = self.address.connect(self.incarnation, self.patience)
+        try:
+            lineage = lineage_of(session)
+            if self.id and self._is_daemons and lineage != self._lineage:
+                raise OtherDatabase(self.address)
+        except BaseException:
+            session.close()
+            raise
+        self._lineage = lineage
+        return session
 
     @contextmanager
     def _reader(self) -> Iterator[Statements]:

@@ -93,6 +93,7 @@ def asked(server: Server, database: str, work: Callable[[Journal], object]) -> l
     server.sql(f"ALTER DATABASE {database} SET log_statement = 'all'")
     try:
         with opened(server.address(database)) as journal:
+            files(journal)  # a session for reading asks once which database it has
             before = (server.folder / "log").stat().st_size
             work(journal)
             with (server.folder / "log").open("rb") as log:
@@ -494,13 +495,15 @@ def test_snapshot_of_a_database_is_behind_its_folders(postgres: Server) -> None:
 
 
 def test_database_that_is_replaced_while_it_runs(postgres: Server, proxy: Proxy) -> None:
-    """A daemon writes nothing into another database than the one that it has begun with."""
+    """A daemon reads and writes nothing in another database than the one that it has begun with."""
     database, restored = postgres.database(), f"restored_{secrets.token_hex(4)}"
     with opened(through(proxy, database)) as journal:
         known_folder(journal)
         postgres.end_sessions(database)
         postgres.sql(f"ALTER DATABASE {database} RENAME TO {restored}")
         postgres.sql(f"CREATE DATABASE {database} TEMPLATE {restored} OWNER filedrop")
+        with pytest.raises(JournalError, match="filedrop must start again"):
+            files(journal)
         with pytest.raises(JournalError, match="filedrop must start again"):
             journal.documents.record(drop(2))
     with opened(postgres.address(database)) as journal:
