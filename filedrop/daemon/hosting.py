@@ -20,7 +20,7 @@ from filedrop.daemon.balance import is_short, to_spare, to_take
 from filedrop.daemon.looking import AccountsInSight, Looking
 from filedrop.errors import JournalError, OtherDatabase
 from filedrop.files.certainty import CERTAINTY, elapsed
-from filedrop.model.hosts import CHORES, TAKES, lease_of
+from filedrop.model.hosts import CHORES, lease_of
 from filedrop.process.share import Share
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ class Hosting(Share):
         if self._offered not in self.known or seen.is_taken(self._offered, but=me):
             self._offered = ""
         if self._shares and not self._offered and not self._drained & self.mine:
-            takes = {host: json.loads(host.settings).get(TAKES, ()) for host in able}
+            takes = {host: json.loads(host.takes) for host in able}
             self.spare = to_spare(me, takes, seen, self.known, time.time())
         self._look_for_folders(is_wanted=self._shares and is_short(me, able, seen))
 
@@ -303,11 +303,11 @@ class Hosting(Share):
         elif elapsed() - self._looked > self._takeover:
             self._looked = elapsed()
             self._in_sight.look(self._folders_of)
-        self._hosts.say(json.dumps(self._settings | {TAKES: self._in_sight.leases}))
+        self._hosts.say(json.dumps(self._settings), takes=json.dumps(self._in_sight.leases))
 
     def _may_take(self, host: Host) -> bool:
         """Whether a host can take what is free: it lives, by the same settings."""
-        is_alike = _alike(json.loads(host.settings)) == self._settings
+        is_alike = json.loads(host.settings) == self._settings
         return is_alike and not host.is_draining and not self._stands_still(host)
 
     def _stands_still(self, host: Host) -> bool:
@@ -349,7 +349,7 @@ def _objection(seen: Seen, me: Host, settings: dict[str, Any]) -> str:
     """Why this host takes nothing: a host that serves has other settings for the same folders; "" where none has."""
     serving = {lease.incarnation for lease in seen.leases.values()}
     for host in seen.hosts.values():
-        theirs = _alike(json.loads(host.settings))
+        theirs = json.loads(host.settings)
         differ = sorted(key for key in {*settings, *theirs} if settings.get(key) != theirs.get(key))
         if differ and host.incarnation in serving and host.incarnation != me.incarnation:
             return (
@@ -357,8 +357,3 @@ def _objection(seen: Seen, me: Host, settings: dict[str, Any]) -> str:
                 f"{', '.join(differ)}. Make them the same, and run on both: filedrop reload"
             )
     return ""
-
-
-def _alike(settings: dict[str, Any]) -> dict[str, Any]:
-    """What a host says, but for what it takes."""
-    return {key: value for key, value in settings.items() if key != TAKES}

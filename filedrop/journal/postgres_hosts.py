@@ -24,7 +24,7 @@ from filedrop.journal import postgres_looks
 from filedrop.journal.engine import refuse_moved
 from filedrop.journal.postgres_session import end_sessions, lineage_of
 from filedrop.journal.sharing import HOSTS, LEASES, REPORTS, seen_in
-from filedrop.model.hosts import TAKES, Host, Me, Seen
+from filedrop.model.hosts import Host, Me, Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,15 +35,17 @@ if TYPE_CHECKING:
     from filedrop.model.hosts import Look, Sight
 
 _ENTER = """
-    INSERT INTO hosts VALUES
-        (%(name)s, %(mine)s, 1, %(takeover)s, %(state)s, %(boot)s, %(version)s, %(settings)s, %(is_draining)s, %(at)s)
+    INSERT INTO hosts VALUES (
+        %(name)s, %(mine)s, 1, %(takeover)s, %(state)s, %(boot)s, %(version)s, %(settings)s, %(is_draining)s, %(at)s,
+        %(takes)s
+    )
     ON CONFLICT DO NOTHING RETURNING name
 """
 _MOVED = "SELECT key, value FROM about WHERE key = 'moved'"  # a move lets nobody enter, and then marks the journal
 _MAY_WRITE = "INSERT INTO processes VALUES (%(mine)s)"
 # Three statements: one that writes and reads would show what was there before it had waited for another's write.
 _BEAT = f"""
-    UPDATE hosts SET beat = beat + 1, settings = %(settings)s, at = %(at)s
+    UPDATE hosts SET beat = beat + 1, settings = %(settings)s, takes = %(takes)s, at = %(at)s
     WHERE name = %(name)s AND incarnation = %(mine)s RETURNING beat;
     {HOSTS};
     {LEASES}
@@ -61,14 +63,14 @@ _KNOW = "INSERT INTO leases VALUES (%(lease)s, '', '', %(at)s, '', '') ON CONFLI
 _FENCE = "SELECT fence(%(mine)s)"
 # One host at a time takes something, so each sees what the hosts before it have taken.
 _TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('filedrop leases'))"
-_TAKE = f"""
+_TAKE = """
     UPDATE leases SET incarnation = %(mine)s, host = %(name)s,
         since = CASE host WHEN %(name)s THEN since ELSE %(at)s END,
         before = CASE host WHEN %(name)s THEN before ELSE host END,
         drained = coalesce(nullif(drained, %(name)s), '')
     WHERE name = %(lease)s AND incarnation = '' AND NOT EXISTS (
         SELECT 1 FROM leases AS theirs JOIN hosts USING (incarnation)
-        WHERE hosts.incarnation <> %(mine)s AND settings::jsonb - '{TAKES}' <> %(settings)s::jsonb - '{TAKES}'
+        WHERE hosts.incarnation <> %(mine)s AND settings::jsonb <> %(settings)s::jsonb
     )
 """
 _GIVE_BACK = "UPDATE leases SET incarnation = '' WHERE name = %(lease)s AND incarnation = %(mine)s"
@@ -93,9 +95,9 @@ class Hosts:
         self._lineage: str | None = None
         self._looks: list[Look] = []  # asked for
 
-    def say(self, settings: str) -> None:
-        """Have the next sign of life say these settings."""
-        self.me = self.me._replace(settings=settings)
+    def say(self, settings: str, *, takes: str = "[]") -> None:
+        """Have the next sign of life say these settings, and what this host would take from another one."""
+        self.me = self.me._replace(settings=settings, takes=takes)
 
     def close(self) -> None:
         """End the session."""

@@ -178,7 +178,8 @@ _HOSTS = (
     f"""
     CREATE TABLE hosts (
         name {_NAME} PRIMARY KEY, incarnation {_NAME}, beat BIGINT NOT NULL, takeover {_MOMENT},
-        state {_NAME}, boot {_NAME}, version {_NAME}, settings TEXT NOT NULL, is_draining BOOLEAN NOT NULL, at {_MOMENT}
+        state {_NAME}, boot {_NAME}, version {_NAME}, settings TEXT NOT NULL, is_draining BOOLEAN NOT NULL,
+        at {_MOMENT}, takes TEXT NOT NULL
     ) WITH (fillfactor = 50)
     """,
     f"CREATE TABLE processes (incarnation {_NAME} PRIMARY KEY) WITH (fillfactor = 50)",

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from filedrop.journal.engine import Connection, Engine
 
 HOSTS = """
-    SELECT name, incarnation, beat, takeover, state, boot, version, settings, is_draining, at FROM hosts ORDER BY name
+    SELECT name, incarnation, beat, takeover, state, boot, version, settings, is_draining, at, takes
+    FROM hosts ORDER BY name
 """
 LEASES = "SELECT name, incarnation, host, since, before, drained FROM leases ORDER BY name"
 REPORTS = "SELECT host, content FROM reports ORDER BY host"

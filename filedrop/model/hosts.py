@@ -17,8 +17,6 @@ def lease_of(account: str) -> str:
     return f"account/{account}"
 
 
-TAKES = "takes"
-"""The key of a host's settings that is no setting, but the leases that it would take from another host."""
 WITHIN = 10.0  # seconds in which a share is to show on one host what another has made there
 _SILENT = 2  # times as long as until it is replaced
 
@@ -36,6 +34,7 @@ class Host(NamedTuple):
     settings: str  # those that all hosts must have alike, as JSON
     is_draining: bool  # it is to serve nothing
     at: float
+    takes: str = "[]"  # the leases that it would take from another host, as JSON
 
     def silence(self) -> float | None:
         """For how many seconds it has been silent, once somebody should have replaced it; for people alone.
@@ -118,3 +117,4 @@ class Me(NamedTuple):
     boot: str
     version: str
     settings: str
+    takes: str = "[]"

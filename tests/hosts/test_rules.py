@@ -101,7 +101,7 @@ def test_hosts_with_other_settings(two: tuple[Postgres, Hosts, Hosts]) -> None:
     assert a.beat().leases == b.beat().leases == {}
     assert a.take("account/north")
     assert not b.take("account/south")
-    b.say('{"root": "/here", "takes": ["account/north"]}')
+    b.say('{"root": "/here"}', takes='["account/north"]')
     b.beat()
     assert b.take("account/south")
     a.give_back("account/north")
