@@ -136,7 +136,7 @@ def demand_attachment(document: Document, opened: OpenedDocument, rules: Outboun
     """Raise DocumentError where what is posted must have an attachment and has none. Raises OSError."""
     if not must_have_attachment(document, rules) or not may_have_attachments(read_of(opened)):
         return
-    if not attachments(opened.upload(local=local).chunks()):
+    if not any(sha256 for _, sha256 in attachments(opened.upload(local=local).chunks())):
         receiver = document.receiver_name or document.receiver
         facts = {"receiver": receiver, "id": document.receiver, "pdf": pdf_name(document.file, PDF_SUFFIXES[0])}
         text = "no-attachment/receiver-pdf" if rules.prepare.has_pdfs else "no-attachment/receiver"

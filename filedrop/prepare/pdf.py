@@ -89,15 +89,18 @@ def pdf_edits(pieces: Callable[[], Iterable[bytes]], reading: Reading, pdf: Pdf,
 
 
 def attachments(pieces: Iterable[bytes]) -> list[tuple[str, str]]:
-    """The file name and the SHA-256 of each attachment of a document, which is given as it goes on the wire."""
+    """The file name and the SHA-256 of each attachment of a document, which is given as it goes on the wire.
+
+    The SHA-256 of an attachment that is empty, or can't be decoded, is "".
+    """
     found, digest, name = list[tuple[str, str]](), hashlib.sha256(), ""
     for event in embedded_in(pieces):
         if isinstance(event, Begun):
             name, digest = event.name or "", hashlib.sha256()
         elif isinstance(event, bytes):
             digest.update(event)
-        elif not event.fault:
-            found.append((name, digest.hexdigest()))
+        else:
+            found.append((name, "" if event.fault else digest.hexdigest()))
     return found
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.documents import cii, credit_note, envelope, invoice, order
+from support.documents import cii, credit_note, envelope, invoice, order, with_attachments
 from support.prepared import on_the_wire, pieces, undone, written
 from support.rules import published, published_rules
 
@@ -143,7 +143,9 @@ def test_already_in_it() -> None:
     """A document that has the PDF under any name gets nothing; another attachment of its name is refused."""
     posted = prepared(invoice(), pdf(name="anything.pdf"))
     assert edits(posted, pdf()) == []
-    assert "already has another attachment named" in refused(prepared(invoice(), pdf(b"%PDF-1.4", NAME.upper())))
+    for another in (b"%PDF-1.4", "", "no base64"):
+        document = with_attachments(invoice(), (NAME.upper(), "application/pdf", another))
+        assert "already has another attachment named" in refused(document)
 
 
 def test_refusals() -> None:
