@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -65,29 +66,25 @@ class Branching:
     def unknown(self, journal: Journal) -> str | None:
         """The branch in the marker as that is now, if the journal doesn't know what was done here. Raises OSError."""
         marker = read_marker(self._opened())
-        if marker is None or marker.journal != journal.id or knows(journal, marker):
+        if marker is None or marker.journal != journal.id:
             return None
-        return marker.branch
+        changes = journal.folders.changes(marker.folder)
+        return None if journal.folders.knows(changes, marker.branch, marker.changes) else marker.branch
 
     def check(self, journal: Journal) -> None:
         """Raise FolderUnavailable where another database's filedrop has the folder by now. Raises OSError."""
-        if journal.engine.is_shared and self.unknown(journal) is not None:
-            raise FolderUnavailable(f"{self._path}: {UNKNOWN}")
+        if why := self._why_not(journal):
+            raise FolderUnavailable(why)
 
     def look(self, journal: Journal, now: float) -> str:
         """Why nothing may be moved here any more, as `check` says it; looked for once a second (steady clock)."""
-        try:
-            if now - self._looked >= LOOK_EVERY:
-                self._looked = now
-                self.check(journal)
-        except FolderUnavailable as error:
-            return str(error)
-        except OSError:  # the next step reports it
+        if now - self._looked < LOOK_EVERY:
             return ""
+        self._looked = now
+        with suppress(OSError):  # the next step reports it
+            return self._why_not(journal)
         return ""
 
-
-def knows(journal: Journal, marker: Marker, changes: Changes | None = None) -> bool:
-    """Whether a journal knows what was done in the folder that has this marker."""
-    folders = journal.folders
-    return folders.knows(changes or folders.changes(marker.folder), marker.branch, marker.changes)
+    def _why_not(self, journal: Journal) -> str:
+        is_anothers = journal.engine.is_shared and self.unknown(journal) is not None
+        return f"{self._path}: {UNKNOWN}" if is_anothers else ""

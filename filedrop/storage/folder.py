@@ -18,7 +18,7 @@ from filedrop.files import Directory, Tree, clear_drafts, is_missing, make_folde
 from filedrop.files.disk import shortage
 from filedrop.files.rights import explain
 from filedrop.files.trial import Trial
-from filedrop.storage.branching import UNKNOWN, Branching, knows
+from filedrop.storage.branching import UNKNOWN, Branching
 from filedrop.storage.marker import MARKER, Marker, read_marker
 from filedrop.storage.names import BESIDE, is_taken, numbered
 from filedrop.text import command
@@ -249,7 +249,7 @@ class Folder:
                 f"it is a copy of {seen_at}: delete its {MARKER} to make it a folder of its own; if it was moved from "
                 "there, name only its new place in the configuration"
             )
-        return "" if knows(journal, marker, changes) else UNKNOWN
+        return "" if journal.folders.knows(changes, marker.branch, marker.changes) else UNKNOWN
 
     def _is_copy(self, marker: Marker, seen_at: Path | None) -> bool:
         """Whether this marker was copied from the folder where the journal last saw it. Raises OSError.
