@@ -227,6 +227,7 @@ def _has_brought_pdf(desk: Desk, ready: ReadyFile, file: str) -> bool:
     except FileExistsError:  # of an open document that has come back, whose PDF has stayed
         return target.is_file()
     desk.scanner.forget(source.name)
+    _clear_ready_files(desk.folder, source.name)
     return True
 
 
@@ -257,11 +258,15 @@ def _compare(desk: Desk, file: str, ready: ReadyFile) -> tuple[bool, OpenedDocum
     return is_same, opened if is_used else None
 
 
+def _clear_ready_files(folder: OutboundFolder, name: str) -> None:
+    for ready_file in folder.ready_files(name):
+        discard(folder.at() / ready_file)
+
+
 def _clear_beside(folder: OutboundFolder, name: str) -> None:
     """Remove the ready files, and what was beside a document that was moved back: note and sidecar have been read."""
     here = folder.at()
-    for ready_file in folder.ready_files(name):
-        discard(here / ready_file)
+    _clear_ready_files(folder, name)
     discard(here / f"{name}.why.txt")
     left = here / f"{name}.json"
     if left.exists() and (content := sidecar.read(left)) is not None:

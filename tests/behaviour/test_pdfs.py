@@ -424,8 +424,10 @@ def test_ready_file(make_world: Callable[..., World], clock: Clock) -> None:
     for name in ("with.xml", "without.xml"):
         steps.world.put(steps.world.outbound / name, invoice(name))
         steps.world.put(steps.world.outbound / f"{name}.ready", b"")
+    steps.world.put(steps.world.outbound / "with.pdf.ready", b"")  # of systems that write one for each file
     steps.go_on(5)
     assert sorted(steps.sent()) == sorted([with_pdf(invoice("with.xml"), "with.pdf", PDF), invoice("without.xml")])
+    assert not list(steps.world.outbound.glob("*.ready"))
 
 
 def test_receivers_that_want_an_attachment(make_world: Callable[..., World], clock: Clock) -> None:
