@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import psycopg
-from psycopg import conninfo, pq
+from psycopg import conninfo, errors, pq
 from psycopg.types.json import Json
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumperUnknown
@@ -161,8 +161,11 @@ class Address:
         self._password = password
 
     def __str__(self) -> str:
-        user, host, port, name = (self._values.get(key) for key in ("user", "host", "port", "dbname"))
-        return f"postgresql://{f'{user}@' if user else ''}{host or ''}{f':{port}' if port else ''}/{name or ''}"
+        user, host, port, name = (str(self._values.get(key) or "") for key in ("user", "host", "port", "dbname"))
+        hosts, ports = host.split(","), port.split(",")  # one port may be that of all
+        pairs = zip(hosts, ports if len(ports) > 1 else ports * len(hosts), strict=False)
+        servers = ",".join(f"{server}:{its_port}" if its_port else server for server, its_port in pairs)
+        return f"postgresql://{f'{user}@' if user else ''}{servers}/{name}"
 
     def reason(self, error: psycopg.Error) -> str:
         """What an error says, in one line and without a password."""
@@ -172,10 +175,10 @@ class Address:
 
     def trouble(self, error: psycopg.Error) -> str:
         """The sentence about an error, for the person who must act."""
-        return (
-            f"the journal {self} can't be used: {self.reason(error)}; nothing is posted until it can: "
-            "see that the server runs and lets filedrop in"
-        )
+        advice = "see that the server runs and lets filedrop in"
+        if isinstance(error, errors.QueryCanceled):  # its time is up
+            advice = "see what the server waits for, such as a missing standby in synchronous_standby_names"
+        return f"the journal {self} can't be used: {self.reason(error)}; nothing is posted until it can: {advice}"
 
     def connect(self, name: str, patience: float) -> Session:
         """A new session with this application name; it commits each statement by itself.

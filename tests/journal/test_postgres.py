@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 pytest.importorskip("psycopg", reason="NOT TRIED ON POSTGRESQL: install the extra `dev`")
 
+import psycopg
+
 from filedrop.journal.postgres import Postgres
 from filedrop.journal.postgres_session import Address, end_sessions, has_grown
 
@@ -380,6 +382,25 @@ def test_text_that_postgresql_has_not(postgres: Server, database: str) -> None:
         assert found.error is not None
         assert (found.type, found.error.message) == ("a\ufffdb", "a \ufffd and \ufffd")
         assert [(total.event, total.code) for total in journal.totals.events()] == [("failed", "rejected")]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql://filedrop@a:1,b:2/journal", "postgresql://filedrop@a,b/journal", "postgresql:///journal"],
+)
+def test_address_as_it_was_written(address: str) -> None:
+    """Each server is shown with its own port."""
+    assert str(Address(address)) == address
+
+
+def test_server_that_waits(postgres: Server, database: str) -> None:
+    """A statement that takes too long is no question of whether the server runs."""
+    address = Address(postgres.address(database))
+    with closing(address.connect("waiting", PATIENCE)) as session:
+        session.execute("SET statement_timeout = 1")
+        with pytest.raises(psycopg.Error) as raised:
+            session.execute("SELECT pg_sleep(9)")
+    assert "a missing standby" in address.trouble(raised.value)
 
 
 def test_password_is_not_shown() -> None:
