@@ -127,9 +127,9 @@ class Serving:
             self.config,
             self.daemon.journal,
             self.log,
-            alerts=self._teller.troubles,
+            alerts=lambda: self._teller.troubles(),  # noqa: PLW0108 - of the teller that is there by then
             tables=lambda: self.daemon.mapping.troubles,
-            reported=self._teller.reported,
+            reported=lambda: self._teller.reported(),  # noqa: PLW0108 - likewise
             share=self.share,
             whole=partial(with_others, self.config, self.share),
         )
