@@ -75,6 +75,7 @@ TESTS = {  # each symptom of the page: the test that produces it
     "The access point can't be reached": "test_troubleshooting.py::test_address_without_a_server",
     "A folder is unavailable": "test_troubleshooting.py::test_folder_that_was_created_again",
     '"Another filedrop serves this folder"': "test_troubleshooting.py::test_folder_of_another_filedrop",
+    '"The journal doesn\'t know all that was done here"': "cli/test_journal.py::test_accept",
     "No alert comes": "test_troubleshooting.py::test_alerts_that_are_not_configured",
     "The disk is full": "faults/test_disk.py::test_what_a_full_share_holds",
 }
