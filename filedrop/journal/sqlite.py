@@ -88,9 +88,13 @@ class Sqlite(Engine):
 
     def close(self) -> None:
         """Close all connections. Nothing is lost without this call."""
-        for connection in (*self._readers, self._guard, self._observer, self._writer):
-            if connection is not None:
-                connection.close()
+        with self._writer_lock, self._version_lock:  # SQLite crashes if a connection is closed in the midst of a call
+            for connection in (self._guard, self._observer, self._writer):
+                if connection is not None:
+                    connection.close()
+        with suppress(IndexError):
+            while True:  # a thread that looks at a folder that hung takes one, or gives it back, at any moment
+                self._readers.pop().close()
         if self._checkpoints and self.is_whole:
             note_closed(self.path)
 

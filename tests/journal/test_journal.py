@@ -148,6 +148,16 @@ def test_a_record_reaches_the_disk(journal: Journal) -> None:
     assert journal.engine._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
+def test_a_thread_that_reads_when_it_is_closed(path: Path) -> None:
+    """A thread that looked at a folder that hung may read at any moment: it never gets a connection that is closed."""
+    journal = Journal.at(path, migrates=True)
+    with journal.engine.reading(), journal.engine.reading():
+        pass  # two are idle now
+    journal.close()
+    assert journal.engine.value("SELECT 1") == 1
+    journal.close()
+
+
 def test_a_stale_step_is_refused(journal: Journal) -> None:
     """What a person's command recorded meanwhile isn't overwritten by a step taken before it."""
     first = journal.documents.record(drop())
