@@ -62,7 +62,7 @@ class Common:
     watcher: Watcher
     workers: FolderWorkers
     recorder: Recorder
-    validating: Validating | None
+    validating: Validating
     pages: Loop
     clockwork: Clockwork
     log: structlog.stdlib.BoundLogger

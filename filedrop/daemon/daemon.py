@@ -214,9 +214,8 @@ class Daemon:
     def tick(self) -> None:
         """Look each second for folders that take long, what is idle, due commands, and what may be posted now."""
         self.workers.relieve()
-        if self.validating is not None:
-            self.validating.end_if_idle()
-            self.validators.tick()
+        self.validating.end_if_idle()
+        self.validators.tick()
         self.pages.end_if_idle()
         self.commands.tick(partial(_serves_company, self))
         self.journal.engine.keep_up()
@@ -256,10 +255,9 @@ class Daemon:
         """Stop all but the commands, which another daemon takes over (`follow`)."""
         self.begin_stop()
         deadline = time.monotonic() + LAST_WORDS
-        if self.validating is not None:
-            self._log_stage("validations")
-            self.validating.close()
-            self.validators.close(A_MOMENT)
+        self._log_stage("validations")
+        self.validating.close()
+        self.validators.close(A_MOMENT)
         self._log_stage("requests")
         while not self._have_ended() and time.monotonic() < deadline:
             self.workers.relieve()
@@ -319,12 +317,8 @@ class Daemon:
         return [delivery for delivery in found if not self.workers.is_hung(delivery)]
 
 
-def _validating(
-    config: Config, pool: Pool, clockwork: Clockwork, log: structlog.stdlib.BoundLogger
-) -> Validating | None:
-    """What prepares and validates the documents of those companies that want it; None where none can want it."""
-    if not any(company.apply_to(config.outbound).is_judged for company in config.companies.values()):
-        return None
+def _validating(config: Config, pool: Pool, clockwork: Clockwork, log: structlog.stdlib.BoundLogger) -> Validating:
+    """What prepares and validates the documents of those companies that want it: `reload` may add the first."""
     validator = validator_of(config.validation, config.state, passed=config.pass_environment)
     retry = clockwork.backoff(config.outbound.retry.first, config.outbound.retry.longest)
     return Validating(validator, submit=pool.submit, retry=retry, now=clockwork.now, log=log)
@@ -335,7 +329,7 @@ def _unvalidated(validating: Validating, accounts: Iterable[Account], journal: J
     pipelines = (pipeline for account in accounts for pipeline in account.pipelines)
     folders = [pipeline.folder.id for pipeline in pipelines if pipeline.desk.shared.validating]
     try:
-        number, first = journal.documents.first_without(Need.VERDICT, folders)
+        number, first = journal.documents.first_without(Need.VERDICT, folders) if folders else (0, None)
     except JournalError:  # which is reported by itself
         number, first = 0, None
     if first is None:
@@ -351,7 +345,7 @@ def _serves_company(daemon: Daemon, name: str) -> bool:
 
 def _troubles(daemon: Daemon) -> dict[str, str]:
     """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
-    unvalidated = _unvalidated(daemon.validating, daemon.accounts, daemon.journal) if daemon.validating else ""
+    unvalidated = _unvalidated(daemon.validating, daemon.accounts, daemon.journal)
     troubles = {"validation": unvalidated, "configuration": daemon.configured.why, "host": daemon.share.trouble}
     if daemon.copies.trouble != daemon.journal.trouble:  # which is told by itself
         troubles["backup"] = daemon.copies.trouble

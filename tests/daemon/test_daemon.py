@@ -12,7 +12,14 @@ def test_stages_of_a_stop(world: World) -> None:
     """Each stage of a stop has a line in the log: if a stop takes long, the last line says what it waits for."""
     with world.service():
         assert not stages(world)
-    assert stages(world) == ["requests", "answers to be recorded", "folders", "pages and backup", "commands"]
+    assert stages(world) == [
+        "validations",
+        "requests",
+        "answers to be recorded",
+        "folders",
+        "pages and backup",
+        "commands",
+    ]
     assert {line["level"] for line in world.log() if line["event"] == "service.stopping"} == {"debug"}
 
 

@@ -224,7 +224,6 @@ def test_a_validator_fails_unforeseen(make_world: Callable[..., World], clock: C
             pytest.fail("it is tried again and again, without a pause")
         raise RuntimeError("can't start new thread")
 
-    assert life.service.validating
     life.service.validating._validator.judge = judge
     life.take(world, "a.xml")
     life.go_on(600)

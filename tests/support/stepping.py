@@ -173,7 +173,7 @@ class Life:
 
     def _hands(self) -> Iterator[Hands]:
         pools = [pool for account in self.service.accounts for pool in (account.senders, account.fetchers)]
-        for pool in (*pools, *([self.service.validators] if self.service.validating else [])):
+        for pool in (*pools, self.service.validators):
             assert isinstance(pool, Hands)
             yield pool
 
@@ -288,8 +288,7 @@ class Life:
 
     def stop(self) -> None:
         """End as a daemon that was asked to."""
-        if self.service.validating:
-            self.service.validating.close()
+        self.service.validating.close()
         for hands in self._hands():
             hands.close()
         attempt(self._log, "recorder", self.service.recorder.step)
