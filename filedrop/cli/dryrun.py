@@ -129,9 +129,9 @@ def validated(
     """
     company = config.companies[document.company]
     rules = company.apply_to(config.outbound)
-    judges = validator if company.validate_ != "off" else None
-    if judges is None and not rules.prepare.is_on and not rules.attachment_required:
+    if not rules.is_judged:
         return SENDS, why, None
+    judges = validator if company.validate_ != "off" else None
     refuses = company.validate_ == "refuse"
     try:
         with closing(OpenedDocument.open(where)) as opened:

@@ -19,7 +19,7 @@ from filedrop.outbound.filing import bring_along, lies_at, put_back
 from filedrop.outbound.handover import Claim
 from filedrop.outbound.identified import identified_in, identified_now
 from filedrop.outbound.look import ReadyFile, is_writer_done, look_at, remember_in_use
-from filedrop.outbound.preparing import keep_copy
+from filedrop.outbound.preparing import keep_copy, was_posted
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage import sidecar
 from filedrop.storage.names import POSTED, beside, pdf_name, shortened
@@ -157,8 +157,7 @@ def _claim_returned(desk: Desk, ready: ReadyFile, document: Document, reading: R
 def _has_new_pdf(ready: ReadyFile, document: Document) -> bool:
     """Whether a document that was never posted came back with another PDF than it was claimed with."""
     found, before = ready.pdf.found, document.pdf
-    is_posted = any(event.event == "sending" for event in document.history)
-    return found is not None and not is_posted and (before is None or before.sha256 != found.file.sha256)
+    return found is not None and not was_posted(document) and (before is None or before.sha256 != found.file.sha256)
 
 
 def _record_in_sending(desk: Desk, document: Document, file: str) -> Document:

@@ -70,7 +70,12 @@ def may_be_prepared(document: Document, opened: OpenedDocument) -> bool:
     """Whether a document may be changed before it is posted: it has no copy yet, and was not posted as it is."""
     if opened.copy is not None or is_answer(document):
         return False
-    return document.prepared is not None or all(event.event != "sending" for event in document.history)
+    return document.prepared is not None or not was_posted(document)
+
+
+def was_posted(document: Document) -> bool:
+    """Whether a request with a document has begun."""
+    return any(event.event == "sending" for event in document.history)
 
 
 def must_have_attachment(document: Document, rules: Outbound) -> bool:
