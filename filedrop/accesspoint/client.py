@@ -73,7 +73,8 @@ class _Requests:
 
     def close(self) -> None:
         """Close all connections."""
-        self._transport.close()
+        if "_transport" in vars(self):  # else nothing was requested
+            self._transport.close()
 
 
 class AccessPoint(_Requests):
