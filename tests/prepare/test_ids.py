@@ -9,23 +9,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BUYER, SELLER, credit_note, envelope, invoice, order
-from support.prepared import on_the_wire, pieces, undone, written
-from support.rules import published, published_rules
+from support.prepared import CORPUS, in_corpus, newly_broken, on_the_wire, pieces, undone, written
+from support.rules import published
 
-from filedrop.config import Validation, parse
+from filedrop.config import parse
 from filedrop.errors import DocumentError
 from filedrop.identify import read
 from filedrop.identify.mapping import Rules
 from filedrop.outbound.context import identification_of
 from filedrop.prepare import Edit, applied, id_edits, ids_to_write
-from filedrop.validation import Kind, validator_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filedrop.validation import Verdict
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
 SELF_BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0"
 SELF_BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0"
 OTHERS = {"sender": "0088:7300010000001", "receiver": "9925:BE0123456749"}  # with good check digits
@@ -181,19 +178,6 @@ def test_what_cannot_be_written() -> None:
         assert "no element for the sender or the receiver" in refused(without)
 
 
-def documents_with_rules() -> list[Path]:
-    """The documents of the corpus for which the network's rules demand the ids of the request."""
-    found = []
-    for path in sorted(CORPUS.rglob("*.xml")):
-        with path.open("rb") as file:
-            try:
-                if read(file).endpoints:
-                    found.append(path)
-            except DocumentError:
-                continue
-    return found
-
-
 def _check(path: Path) -> None:
     document = on_the_wire(path.read_bytes())
     made = edits(document, OTHERS)
@@ -218,7 +202,7 @@ def test_corpus_sample() -> None:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
 def test_corpus() -> None:
     """Every real document for which there is such a rule gets the ids, and is the same document otherwise."""
-    paths = documents_with_rules()
+    paths = in_corpus(lambda reading: reading.endpoints)
     assert len(paths) > 50
     for path in paths:
         try:
@@ -227,33 +211,12 @@ def test_corpus() -> None:
             assert error.code == "not-prepared"  # noqa: PT017 - few are refused, in words
 
 
-def _fatal(verdict: Verdict) -> set[str]:
-    return {finding.rule for finding in verdict.findings if finding.is_fatal}
-
-
 @pytest.mark.slow
 @published
 @pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
 def test_corpus_by_the_published_rules(tmp_path: Path) -> None:
     """No real document breaks a rule after the change that it kept before."""
-    validator = validator_of(Validation(rules=published_rules(tmp_path / "rules")), passed=())
-    assert validator is not None
-    tried, found = 0, dict[str, set[str]]()
-    try:
-        for path in documents_with_rules():
-            document = on_the_wire(path.read_bytes())
-            reading = read(io.BytesIO(document))
-            kind = Kind(reading.root_name, reading.customization)
-            try:
-                posted = prepared(document)
-            except DocumentError:
-                continue
-            before, after = (_fatal(validator.judge(kind, pieces(content, 1 << 16))) for content in (document, posted))
-            found[path.name] = after - before
-            tried += 1
-    finally:
-        validator.close()
-    assert tried > 50
+    found = newly_broken(in_corpus(lambda reading: reading.endpoints), prepared, tmp_path / "rules")
     assert not {name: rules for name, rules in found.items() if rules - ABOUT_IDS}
 
 

@@ -8,20 +8,20 @@ import io
 import re
 import xml.etree.ElementTree as ET
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import cii, credit_note, envelope, invoice, order, with_attachments
-from support.prepared import on_the_wire, pieces, undone, written
-from support.rules import published, published_rules
+from support.prepared import CORPUS, in_corpus, newly_broken, on_the_wire, pieces, undone, written
+from support.rules import published
 
-from filedrop.config import Validation
 from filedrop.errors import DocumentError
 from filedrop.identify import read
 from filedrop.prepare import Edit, Pdf, applied, attachments, may_have_attachments, pdf_edits
-from filedrop.validation import Kind, validator_of
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 CONTENT = b"%PDF-1.7\n" + bytes(range(256)) * 3 + b"\n%%EOF\n"
 NAME = "invoice-1001.pdf"
 CBC = "urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"
@@ -164,19 +164,6 @@ def test_refusals() -> None:
         assert "has no place" in refused(empty[:start] + agreement + empty[end:])
 
 
-def invoices() -> list[Path]:
-    """The invoices and credit notes of the corpus."""
-    found = []
-    for path in sorted(CORPUS.rglob("*.xml")):
-        with path.open("rb") as file:
-            try:
-                if may_have_attachments(read(file)):
-                    found.append(path)
-            except DocumentError:
-                continue
-    return found
-
-
 def _check(path: Path) -> None:
     document = on_the_wire(path.read_bytes())
     made = edits(document)
@@ -202,7 +189,7 @@ def test_corpus_sample() -> None:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
 def test_corpus() -> None:
     """Every real invoice gets the PDF, or is refused in words, and is the same document otherwise."""
-    paths, done = invoices(), 0
+    paths, done = in_corpus(may_have_attachments), 0
     for path in paths:
         try:
             _check(path)
@@ -217,25 +204,5 @@ def test_corpus() -> None:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
 def test_corpus_by_the_published_rules(tmp_path: Path) -> None:
     """No real document breaks a rule with the PDF that it kept without."""
-    validator = validator_of(Validation(rules=published_rules(tmp_path / "rules")), passed=())
-    assert validator is not None
-    found, tried = dict[str, set[str]](), 0
-    try:
-        for path in invoices():
-            document = on_the_wire(path.read_bytes())
-            reading = read(io.BytesIO(document))
-            kind = Kind(reading.root_name, reading.customization)
-            try:
-                posted = prepared(document)
-            except DocumentError:
-                continue
-            before, after = (
-                {each.rule for each in validator.judge(kind, pieces(content, 1 << 16)).findings if each.is_fatal}
-                for content in (document, posted)
-            )
-            found[path.name] = after - before
-            tried += 1
-    finally:
-        validator.close()
-    assert tried > 50
+    found = newly_broken(in_corpus(may_have_attachments), prepared, tmp_path / "rules")
     assert not {name: rules for name, rules in found.items() if rules}

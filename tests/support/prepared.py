@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from support.documents import BUYER, invoice
+from support.rules import published_rules
 from support.stepping import RULES, Life
 
+from filedrop.config import Validation
+from filedrop.errors import DocumentError
 from filedrop.identify import read, wire
+from filedrop.validation import Kind, validator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from support.stepping import Clock
     from support.world import World
 
+    from filedrop.identify import Reading
     from filedrop.prepare import Edit
 
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
 PDF = b"%PDF-1.7\n" + bytes(range(256)) + b"\n%%EOF\n"
 STATED = "0088:7300010000001"  # the receiver that the documents state, in place of BUYER
 PREPARE = {"prepare": "{ids: true}"}  # of `outbound`
@@ -110,3 +117,46 @@ def undone(posted: bytes, document: bytes, made: list[Edit]) -> bytes:
         assert left[edit.start :].startswith(written(edit))
         left = left[: edit.start] + document[edit.start : edit.end] + left[edit.start + len(written(edit)) :]
     return left
+
+
+def in_corpus(is_wanted: Callable[[Reading], object]) -> list[Path]:
+    """The documents of the corpus that can be read and that this says yes to."""
+    found = []
+    for path in sorted(CORPUS.rglob("*.xml")):
+        with path.open("rb") as file:
+            try:
+                if is_wanted(read(file)):
+                    found.append(path)
+            except DocumentError:
+                continue
+    return found
+
+
+def newly_broken(paths: Iterable[Path], prepared: Callable[[bytes], bytes], folder: Path) -> dict[str, set[str]]:
+    """The published rules that each document breaks once it is prepared, and kept before; without those refused.
+
+    `folder`: where the rules are kept.
+    """
+    validator = validator_of(Validation(rules=published_rules(folder)), passed=())
+    assert validator is not None
+    found = dict[str, set[str]]()
+    tried = 0
+    try:
+        for path in paths:
+            document = on_the_wire(path.read_bytes())
+            reading = read(io.BytesIO(document))
+            kind = Kind(reading.root_name, reading.customization)
+            try:
+                changed = prepared(document)
+            except DocumentError:
+                continue
+            before, after = (
+                {each.rule for each in validator.judge(kind, pieces(content, 1 << 16)).findings if each.is_fatal}
+                for content in (document, changed)
+            )
+            found[path.name] = after - before
+            tried += 1
+    finally:
+        validator.close()
+    assert tried > 50
+    return found
