@@ -6,10 +6,9 @@ A form without a `message` only adds to another one.
 from __future__ import annotations
 
 from filedrop.texts.form import Form
-from filedrop.texts.preparation import PREPARATION
+from filedrop.texts.preparation import CORRECT, PREPARATION
 
 _EXPORT = "Export the document again from your accounting system."
-_CORRECT = "Correct this in your accounting system, and export the document again."
 _TELL = "Send this note to your administrator."
 _EXPORT_OR_TELL = f"{_EXPORT} If that doesn't help, send this note to your administrator."
 _FILL_IN = "Write the right {ids} into it. Then run filedrop reload."
@@ -50,7 +49,7 @@ _FOREIGN = Form(
     "companies.{company}.participants, or set the sender by a mapping rule, and run filedrop reload. If the "
     "file moves to another company, its note must move with it: it has the name that the file was dropped with.",
 )
-_REFUSED_BY_RECEIVER = "The receiver may refuse the document as it is. " + _CORRECT
+_REFUSED_BY_RECEIVER = "The receiver may refuse the document as it is. " + CORRECT
 
 FAULTS: dict[str, Form] = PREPARATION | {
     # The file as such
@@ -251,7 +250,7 @@ FAULTS: dict[str, Form] = PREPARATION | {
     ),
     "bad-participant/unprintable": Form(
         "The address of the sender or the receiver has an impossible character.",
-        _CORRECT,
+        CORRECT,
         "{field} has a line break or another character that no id has.",
     ),
     "no-document-id/unprintable": Form(
@@ -336,7 +335,7 @@ FAULTS: dict[str, Form] = PREPARATION | {
     # What the access point says
     "rejected": Form(
         'The access point refused the document: "{text}".',
-        _CORRECT,
+        CORRECT,
         "HTTP status {status}. If one of the document's ids is wrong, correct it in the document or in the mapping.",
     ),
     "rejected/silent": Form(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from filedrop.texts.form import Form
 
-_CORRECT = "Correct this in your accounting system, and export the document again."
+CORRECT = "Correct this in your accounting system, and export the document again."
 _ADDRESSES = "Correct the address of the sender or receiver in your accounting system, and export the document again."
 _AS_IT_IS = (
     "The {role}'s EndpointID should be {id}. To send documents of {company} as they are, set "
@@ -28,8 +28,8 @@ PREPARATION: dict[str, Form] = {
     "not-prepared/envelope": Form(
         "The document is in an envelope, so no other address can be written into it.", _ADDRESSES, _AS_IT_IS
     ),
-    "not-prepared/no-party": Form("The document has no element for the sender or the receiver.", _CORRECT, _AS_IT_IS),
-    "not-prepared/twice": Form("The document names the sender or the receiver twice.", _CORRECT, _AS_IT_IS),
+    "not-prepared/no-party": Form("The document has no element for the sender or the receiver.", CORRECT, _AS_IT_IS),
+    "not-prepared/twice": Form("The document names the sender or the receiver twice.", CORRECT, _AS_IT_IS),
     "not-prepared/pdf-signed": Form(
         "The document is signed, and {pdf} can't be put into it without breaking the signature.", _PDF_MAY_GO, _NO_PDF
     ),
