@@ -178,7 +178,7 @@ def run_once(config: Config, stopped: threading.Event) -> int:
     """Send and fetch what is there now, and return the exit status."""
     from filedrop.cli.status import lines_of  # noqa: PLC0415 - a daemon doesn't need it
     from filedrop.status.status_file import StatusFile  # noqa: PLC0415 - a daemon loads it when it works already
-    from filedrop.status.together import with_others  # noqa: PLC0415 - likewise
+    from filedrop.status.together import with_others  # noqa: PLC0415 - the same
 
     tally = Tally()
     terminal = sys.stdout.isatty()

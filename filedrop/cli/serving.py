@@ -120,8 +120,8 @@ class Serving:
 
     @cached_property
     def _status_file(self) -> StatusFile:
-        from filedrop.status.status_file import StatusFile  # noqa: PLC0415 - likewise
-        from filedrop.status.together import with_others  # noqa: PLC0415 - likewise
+        from filedrop.status.status_file import StatusFile  # noqa: PLC0415 - the same
+        from filedrop.status.together import with_others  # noqa: PLC0415 - the same
 
         return StatusFile(
             self.config,
@@ -129,7 +129,7 @@ class Serving:
             self.log,
             alerts=lambda: self._teller.troubles(),  # noqa: PLW0108 - of the teller that is there by then
             tables=lambda: self.daemon.mapping.troubles,
-            reported=lambda: self._teller.reported(),  # noqa: PLW0108 - likewise
+            reported=lambda: self._teller.reported(),  # noqa: PLW0108 - the same
             share=self.share,
             whole=partial(with_others, self.config, self.share),
         )

@@ -120,7 +120,7 @@ class OutboundPipeline:
                 has_news = self._read_mail()
                 if self.due() <= self._shared.steady():
                     self._take_step()
-        except FolderUnavailable as error:  # likewise, found out just before a post
+        except FolderUnavailable as error:  # as `look` finds it, but just before a post
             self.health.report_unavailable(str(error))
         except BaseException:
             self.is_hindered |= not self._shared.ready()

@@ -34,7 +34,7 @@ _MOVED_ON = ("state", "place", "file", "delivered", "error", "warnings", "histor
 def suspect_all(desk: Desk) -> bool:
     """Put what waits in doubt, and what is in doubt anew, where the journal is older than the folder's marker.
 
-    Likewise where it has taken the folder over, or was copied: another filedrop may just have posted these. Returns
+    Also where it has taken the folder over, or was copied: another filedrop may just have posted these. Returns
     whether it was so.
     """
     shared, folder = desk.shared, desk.folder
