@@ -76,7 +76,7 @@ class Backoff:
         `asked`: the seconds that an error asks to wait at least, None where nothing is to be called again.
         """
         number = 1
-        while True:  # tenacity.Retrying would make one more attempt after a stop (findings/tenacity-pause)
+        while True:  # tenacity.Retrying would make one more attempt after a stop (tests/findings/tenacity-pause)
             try:
                 return attempt()
             except on as error:

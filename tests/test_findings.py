@@ -1,4 +1,4 @@
-"""The folder `findings/`: its table, its scripts and the code that names them. The scripts aren't run."""
+"""The folder `tests/findings/`: its table, its scripts and the code that names them. The scripts aren't run."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parent.parent
-FOLDER = PROJECT / "findings"
+FOLDER = PROJECT / "tests" / "findings"
 SCRIPTS = sorted(path for path in FOLDER.glob("*.sh") if path.name != "shared.sh")
 LONGEST = 120  # characters of a line, as in the code
 ROWS = re.findall(r"^\| `([\w-]+)` \|.*\| (.*) \|$", (FOLDER / "README.md").read_text("utf-8"), re.MULTILINE)
@@ -26,7 +26,7 @@ def test_table_of_the_findings() -> None:
 def test_findings_that_the_code_names() -> None:
     """Every script that a comment of the code names exists."""
     sources = "".join(path.read_text("utf-8") for path in (PROJECT / "filedrop").rglob("*.py"))
-    named = set(re.findall(r"findings/([\w-]+)\.sh", sources))
+    named = set(re.findall(r"tests/findings/([\w-]+)\.sh", sources))
     assert named
     assert named <= {path.stem for path in SCRIPTS}
 

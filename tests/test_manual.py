@@ -230,7 +230,7 @@ def test_what_contributors_type(line: str) -> None:
         assert all(extra in project["project"]["optional-dependencies"] for extra in re.findall(r"\[(\w+)\]", line))
     elif program == ".ci/prose":
         subprocess.run([sys.executable, program, *words], cwd=PROJECT, capture_output=True, check=True)
-    elif program in (".ci/pythons", "findings/run") or program.startswith("packaging/"):  # these take minutes
+    elif program in (".ci/pythons", "tests/findings/run") or program.startswith("packaging/"):  # these take minutes
         assert os.access(PROJECT / program, os.X_OK)
         assert all((PROJECT / word).exists() for word in words if not word.startswith("-"))
     elif program == ".venv/bin/python":  # it writes files of the repository

@@ -20,7 +20,7 @@ from filedrop.text import composed, listed
 _NAMED = re.compile(r"\{(\w+)\}")
 _PLACEHOLDER = re.compile(r"<[A-Za-z ]+>")  # in the rule that a note proposes (identify/demand); no URI has < or >
 _PIECE = re.compile(r"\\N\{[^}]*\}|\\.|\{\d*(?:,\d*)?\}|\[\^?\]?(?:\\.|[^]\\])*\]|.", re.DOTALL)
-_MISREAD = re.compile(r"\{|.*\[:\^?\w+:\]", re.DOTALL)  # text in `re`, not in `regex` (findings/regex-fuzzy.sh)
+_MISREAD = re.compile(r"\{|.*\[:\^?\w+:\]", re.DOTALL)  # text in `re`, not in `regex` (tests/findings/regex-fuzzy.sh)
 _BACKSLASH = "write a backslash before each character that stands for itself"
 _PATIENCE = 1.0  # seconds for one expression and one name; what ends at all has mostly ended in a thousandth of that
 

@@ -119,13 +119,14 @@ class FolderWatch:
         except OSError:
             return self._why_not
         # A folder that was away, for a moment, too, has lost its watch, and may have its inode again. One that
-        # was moved keeps its watch, by the old path (findings/watchdog-moved-folder.sh).
+        # was moved keeps its watch, by the old path (tests/findings/watchdog-moved-folder.sh).
         if self._watch and self._inode == inode and not was_away and self.is_watched():
             return ""
         try:
             observer = self._watcher.observing()
             self.end()
-            reports, watched = _Reports(put, path), literal(path)  # which may be a link: findings/watchdog-link.sh
+            # The path may be a link (tests/findings/watchdog-link.sh).
+            reports, watched = _Reports(put, path), literal(path)
             self._watch = observer.schedule(reports, watched, event_filter=_events(), follow_symlink=True)  # type: ignore[arg-type] # it has the one method that is called
             self._emitter = next(each for each in observer.emitters.copy() if each.watch == self._watch)
             self._see_event(reports)
@@ -174,7 +175,7 @@ if sys.platform == "linux":
         from watchdog.observers.inotify import InotifyObserver  # noqa: PLC0415
         from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper  # noqa: PLC0415
 
-        # Else events wait for half a second after each claim (findings/watchdog-move-out.sh).
+        # Else events wait for half a second after each claim (tests/findings/watchdog-move-out.sh).
         InotifyMoveEventGrouper.delay = 0.0
         # Without full events, a file that is moved in looks like one that is still being written.
         return InotifyObserver(generate_full_events=True)
@@ -212,7 +213,7 @@ else:
 
 
 def _watches(emitter: EventEmitter) -> bool:
-    """Whether a thread of watchdog's still receives events: findings/watchdog-unmount.sh."""
+    """Whether a thread of watchdog's still receives events: tests/findings/watchdog-unmount.sh."""
     group = getattr(emitter, "_inotify", None)  # Linux's; nothing public tells
     return emitter.is_alive() and bool(getattr(group, "_active_callbacks_by_watch", True))
 
@@ -244,7 +245,7 @@ class _Reports:
         self._folder = literal(folder)
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """Handle one event, without doing work: an exception would end all watches (findings/watchdog-handler.sh)."""
+        """Handle one event, without doing work: an exception ends all watches (tests/findings/watchdog-handler.sh)."""
         _, name = os.path.split(os.fsdecode(event.src_path or ""))
         if name == self.probe:
             self.has_come.set()

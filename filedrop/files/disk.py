@@ -160,6 +160,6 @@ else:
             return f"its disk is read-only{FOR_THE_SERVICE}"
         if short := _too_little(_free(disk)):
             return short
-        # Only a disk counts its names (findings/rclone-statvfs.sh).
+        # Only a disk counts its names (tests/findings/rclone-statvfs.sh).
         no_names = disk.f_files and not disk.f_favail and is_local(path)
         return "its disk has no names left for more files (inodes): remove some files there" if no_names else ""

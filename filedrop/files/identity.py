@@ -3,7 +3,7 @@
 Where a file keeps its inode (`Abilities.inodes`), that tells. Elsewhere a link may have another inode, and a name may
 show the inode of a file that another computer has replaced. There, two names are one file if they have the same
 content; size and time tell whether what one name means has changed. A move may cut the time to whole seconds
-(findings/encfs-rename.sh).
+(tests/findings/encfs-rename.sh).
 """
 
 from __future__ import annotations

@@ -124,7 +124,8 @@ if sys.platform == "win32":
 else:
     _RENAME_NOREPLACE = 1
     _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    # The errors of kernels and file systems that can't rename without replacing (findings/fuse-exclusive-rename.sh).
+    # The errors of kernels and file systems that can't rename without replacing
+    # (tests/findings/fuse-exclusive-rename.sh).
     _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
 
     def discard(entry: Entry) -> None:

@@ -93,7 +93,7 @@ def doubts(role: str, participant: str) -> tuple[str, ...]:
 @lru_cache(1024)  # the same few, document after document
 def _wrong(code: str, scheme: codelist.Scheme, value: str) -> str:
     """What is wrong with a value of a scheme; "" where nothing is."""
-    # The form first: a check takes more of them (findings/stdnum-forms.sh).
+    # The form first: a check takes more of them (tests/findings/stdnum-forms.sh).
     no_form = f"it doesn't have the form of the scheme {code} ({scheme.name})"
     if scheme.form and not re.fullmatch(scheme.form, value, re.IGNORECASE):
         return no_form

@@ -56,7 +56,7 @@ def compiled(xpath: str) -> CompiledXPath:
         found(etree.Element("document"))  # what a function can't take is only noticed now
     except etree.XPathError as error:
         raise ValueError(str(error)) from error
-    for call in _QUOTED_OR_CALL.findall(found.path):  # else noticed at a document (findings/lxml-function.sh)
+    for call in _QUOTED_OR_CALL.findall(found.path):  # else noticed at a document (tests/findings/lxml-function.sh)
         if call and not _BEFORE_BRACKETS.fullmatch(call):
             raise ValueError(f"XPath 1.0 has no function {call}()")
     return found

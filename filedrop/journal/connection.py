@@ -4,7 +4,8 @@ SQLite from 3.7.0 to 3.51.2 can damage a file in WAL mode where one connection w
 "WAL-reset bug", sqlite.org/wal.html). Debian 12 has 3.40.1. So a checkpoint happens in two places: in `Store`, which
 keeps all writers out meanwhile, and where SQLite closes the last connection, which has the file for itself.
 
-SQLite applies the -wal of another file to a copy that was put in its place, and damages it (findings/sqlite-wal.sh).
+SQLite applies the -wal of another file to a copy that was put in its place, and damages it
+(tests/findings/sqlite-wal.sh).
 """
 
 from __future__ import annotations

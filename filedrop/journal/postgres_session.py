@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from psycopg.abc import PQGen
 
 # Milliseconds for each second of patience. A server that can't end a session says so before the statement is cancelled
-# (findings/postgres-terminate.sh).
+# (tests/findings/postgres-terminate.sh).
 _STATEMENT, _ENDING = 800, 600
 _OLDEST = 150000  # server version 15.0: the oldest that is tested
 # No role, database or file of the server decides these.
@@ -41,7 +41,7 @@ _SETTINGS = """
     SET search_path = {schema};
     SELECT pg_backend_pid()
 """
-# PostgreSQL's text has no NUL, and its JSON neither NUL nor half of a surrogate pair (findings/postgres-json.sh).
+# PostgreSQL's text has no NUL, and its JSON neither NUL nor half of a surrogate pair (tests/findings/postgres-json.sh).
 _UNKNOWN = "\ufffd"
 _NEVER = re.compile(r"\\u0000|\\ud[89ab]..(?!\\ud[c-f]..)|(?<!\\ud[89ab]..)\\ud[c-f]..", re.IGNORECASE)
 
@@ -198,7 +198,7 @@ class Address:
         try:
             session.patience = patience
             session.adapters.register_dumper(str, _Text)
-            session.adapters.register_dumper(int, Int8Dumper)  # findings/psycopg-integers.sh
+            session.adapters.register_dumper(int, Int8Dumper)  # tests/findings/psycopg-integers.sh
             if session.info.server_version < _OLDEST:
                 version = session.info.parameter_status("server_version")
                 raise JournalError(f"{self} is PostgreSQL {version}: filedrop needs 15 or later")

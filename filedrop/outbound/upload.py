@@ -112,7 +112,7 @@ class OpenedDocument:
     def unchanged(self) -> bool:
         """Whether the file looks as it did when it was opened. Asked after its end was read.
 
-        Only then, sshfs shows its present size and time (findings/sshfs-growth.sh).
+        Only then, sshfs shows its present size and time (tests/findings/sshfs-growth.sh).
         """
         return FileStamp.of(os.fstat(self.file.fileno())) == self.stamp
 

@@ -62,7 +62,7 @@ def open_log(log: Log, listener: Callable[[Event], None] | None = None) -> struc
         raise FiledropError(why) from error
     console = log.format == "console" or (log.format == "auto" and log.file is None and sys.stderr.isatty())
     renderer: structlog.typing.Processor = (
-        # Other formatters show variables, and so secrets (findings/structlog-locals.sh).
+        # Other formatters show variables, and so secrets (tests/findings/structlog-locals.sh).
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
         if console
         else structlog.processors.JSONRenderer(serializer=_in_json)

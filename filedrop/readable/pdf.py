@@ -57,11 +57,11 @@ def xml_in(pdf: BinaryIO) -> tuple[str, bytes]:
         raise NotReadable(f"can't be searched for its XML: {missing}") from None
     try:
         reader = pypdf.PdfReader(BytesIO(pdf.read()))
-        if reader.is_encrypted and not reader.decrypt(""):  # findings/pypdf-encrypted.sh
+        if reader.is_encrypted and not reader.decrypt(""):  # tests/findings/pypdf-encrypted.sh
             raise NotReadable("can only be opened with a password: its XML can't be read")
         embedded = list(_embedded(reader))
         found = _by_name(embedded) or _by_content(embedded, (pypdf.errors.PyPdfError, *_DAMAGED))
-    except pypdf.errors.DependencyError as error:  # findings/pypdf-owner-password.sh
+    except pypdf.errors.DependencyError as error:  # tests/findings/pypdf-owner-password.sh
         raise NotReadable(f"is encrypted, and can't be searched for its XML: {error}") from error
     except (pypdf.errors.PyPdfError, *_DAMAGED) as error:
         why = one_line(f"{type(error).__name__}: {error}", _LONGEST_ERROR)
@@ -112,7 +112,7 @@ def _is_invoice(content: bytes) -> bool:
 def _embedded(reader: PdfReader) -> Iterator[_File]:
     """The files in a PDF: those of its tree of names, then those that only `AF` lists; MOST at most.
 
-    pypdf's `attachments` leaves out some of them (findings/pypdf-associated.sh and findings/pypdf-kids.sh).
+    pypdf's `attachments` leaves out some of them (tests/findings/pypdf-associated.sh and tests/findings/pypdf-kids.sh).
     """
     from pypdf.generic import DictionaryObject, EmbeddedFile  # noqa: PLC0415 - an extra
 

@@ -113,7 +113,7 @@ class Sandbox:
 class Server:
     """Serves a WSGI application on a socket of its own, from a thread of its own, until it is stopped.
 
-    Connections are kept open between requests, but not after a 204 (findings/waitress-204.sh). FiledropError: the
+    Connections are kept open between requests, but not after a 204 (tests/findings/waitress-204.sh). FiledropError: the
     address can't be had.
     """
 

@@ -50,7 +50,7 @@ except ModuleNotFoundError:
 
 
 class ErrorOutput:
-    """What saxonche prints on stderr: the code of an error and its line in the rules (findings/saxonche-error.sh)."""
+    """What saxonche prints on stderr: an error's code and its line in the rules (tests/findings/saxonche-error.sh)."""
 
     def __init__(self) -> None:
         with tempfile.TemporaryFile() as file:
@@ -187,7 +187,7 @@ def _stamp(path: Path) -> object:
 
 
 def _parser() -> etree.XMLParser:
-    # huge_tree: for attachments of more than 7.5 MB (findings/lxml-attachment.sh).
+    # huge_tree: for attachments of more than 7.5 MB (tests/findings/lxml-attachment.sh).
     return etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
 
 

@@ -144,7 +144,7 @@ def test_move_that_cuts_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     def replace_with_error(*names: str, **folders: int) -> None:
         replace(*names, **folders)
-        os.utime(tmp_path / names[1], (0, int((tmp_path / names[1]).stat().st_mtime)))  # findings/encfs-rename.sh
+        os.utime(tmp_path / names[1], (0, int((tmp_path / names[1]).stat().st_mtime)))  # tests/findings/encfs-rename.sh
         refused(errno.EIO)()
 
     monkeypatch.setattr(os, "replace", replace_with_error)

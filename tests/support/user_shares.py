@@ -105,7 +105,7 @@ def _webdav(place: Place) -> list[object]:
 
 def _davfs2(place: Place) -> list[object]:
     settings = place.own / f"davfs2-{place.at.name}.conf"
-    settings.write_text("ask_auth 0\nuse_locks 0\nbuf_size 64\n")  # kernel 6.16: findings/davfs2-listing.sh
+    settings.write_text("ask_auth 0\nuse_locks 0\nbuf_size 64\n")  # kernel 6.16: tests/findings/davfs2-listing.sh
     return ["mount.davfs", "-o", f"conf={settings}", f"http://127.0.0.1:{place.port}/", place.at]
 
 

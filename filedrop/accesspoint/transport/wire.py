@@ -1,7 +1,7 @@
 """Connections: TLS 1.2 or later with the system's authorities, and time-outs.
 
 Four rules are added to urllib3's connections:
-- While we send, the time-out is `read_timeout`, as while we read (findings/urllib3-send.sh).
+- While we send, the time-out is `read_timeout`, as while we read (tests/findings/urllib3-send.sh).
 - An answer's head and body must end in time: a time-out for each read doesn't stop a server that sends single bytes.
 - Interim answers are skipped (RFC 9110, 15.2; http.client knows only 100), and a connection with bytes after the end of
   an answer isn't used again.
