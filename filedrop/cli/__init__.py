@@ -4,7 +4,7 @@ A command's module is imported when the command is called, so that no command pa
 `--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check
 (checking, reaching, sharing), config, demo, document (show), history, hold (release), hosts, identify and explain,
 init, journal, lookup, manual, rehearse (rehearsal, proposing), reload, resolve, retry, run (dryrun, serving), sandbox,
-service, status, validate, prepare. What they share: opening, show, tables, writing, extras; completion is for Tab.
+service, status, validate, prepare. What they share: opening, show, tables, writing, extras.
 Every FiledropError ends as a sentence on stderr and one of:
 
     0  done
@@ -87,21 +87,9 @@ class Commands(click.Group):
             gc.enable()
         return found
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the words begin with; a stand-in where a shell completes names that follow it."""
-        if ctx.resilient_parsing:  # only while a shell completes
-            from filedrop.cli.completion import stand_in  # noqa: PLC0415 - no command needs it
-
-            name, *words = args
-            if found := stand_in(name, words, lambda: self.get_command(ctx, name)):
-                return name, found, words
-        return super().resolve_command(ctx, args)
-
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """The commands and options that begin so, without loading any."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 - likewise
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - no command needs it
 
         begun = [name for name in COMMANDS if name.startswith(incomplete)]
         options = click.Command.shell_complete(self, ctx, incomplete)
@@ -198,8 +186,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal's encoding lacks is escaped, no error
             stream.reconfigure(errors="backslashreplace")
-    if "_FILEDROP_COMPLETE" in os.environ:  # click's name for it
-        import_module("filedrop.cli.completion")
     try:
         filedrop(prog_name="filedrop")
     finally:

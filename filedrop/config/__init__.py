@@ -95,8 +95,8 @@ def found(option: str | Path | None) -> Path | None:
     return path if option or os.environ.get("FILEDROP_CONFIG") or path.exists() else None
 
 
-def load(path: Path, *, keys_only: bool = False) -> Config:
-    """Read and check a configuration file; `keys_only`: each key by itself, which asks no folder that may hang.
+def load(path: Path) -> Config:
+    """Read and check a configuration file.
 
     Raises `ConfigError` with every complaint, each `file:line: key: what is wrong, what to write instead`.
     """
@@ -108,7 +108,7 @@ def load(path: Path, *, keys_only: bool = False) -> Config:
         why = f"{explain(error, path)}; {advice}, or name another file with --config"
         raise ConfigError([f"{path}: can't be read: {why}"]) from error
     try:
-        return parse(data.decode("utf-8-sig"), str(path), keys_only=keys_only)
+        return parse(data.decode("utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
     # Outside of the `except`: that error carries the whole text.
@@ -130,7 +130,7 @@ def named_folder(key: Literal["root", "state"], path: Path) -> Path | None:
     return Path(folder) if isinstance(folder, (str, Path)) and Path(folder).is_absolute() else None
 
 
-def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> Config:
+def parse(text: str, name: str = "config.yaml") -> Config:
     """Check a configuration that was read from the file `name`, in whose folder relative paths begin.
 
     Raises `ConfigError` as `load` does.
@@ -143,13 +143,9 @@ def parse(text: str, name: str = "config.yaml", *, keys_only: bool = False) -> C
     for key in ("accounts", "companies", "mapping"):
         tell(key)
     config = complaints.check(written.values, Path(name).absolute().parent, tell)
-    lists = None
-    if not keys_only:
-        check_agreement(config, complaints)
-        lists = _named_lists(config, complaints)
+    check_agreement(config, complaints)
+    lists = _named_lists(config, complaints)
     complaints.raise_any()
-    if keys_only:
-        return config
     warnings = tuple(f"{complaints.place(key)}: {doubt}" for key, doubt in _doubts(config))
     return config.model_copy(update={"warnings": warnings, "published_lists": lists})
 
