@@ -1,4 +1,4 @@
-"""The small inputs in ../shared/cases and ../shared/cases4, each with the right result by the README.md in its folder.
+"""The small inputs in tests/cases, each with the right result by the table in the README.md there.
 
 A test names the folder of its case: `case("page-order")`. A case without a test is in WAITING, with the reason.
 """
@@ -40,10 +40,8 @@ if TYPE_CHECKING:
     from support.stepping import Clock
     from support.world import World
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
-CASES = (SHARED / "cases", SHARED / "cases4")
+CASES = Path(__file__).parent / "cases"
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
-pytestmark = pytest.mark.skipif(not all(map(Path.is_dir, CASES)), reason=f"the cases are not there: {CASES}")
 
 WAITING = {
     "belgian-0208-with-BE": "a later issue: the form of an id by its scheme",
@@ -53,18 +51,18 @@ WAITING = {
 
 def case(name: str) -> Path:
     """The folder of a case."""
-    folders = [within / name for within in CASES if (within / name).is_dir()]
-    assert folders, f"there is no case {name}; there are {', '.join(cases())}"
-    return folders[0]
+    assert name in cases(), f"there is no case {name}; there are {', '.join(cases())}"
+    return CASES / name
 
 
 def cases() -> list[str]:
     """The names of all cases."""
-    return sorted(path.name for within in CASES for path in within.iterdir() if path.is_dir())
+    return sorted(path.name for path in CASES.iterdir() if path.is_dir())
 
 
 def test_every_case_has_a_test() -> None:
-    """Each folder is named here, by its test or in WAITING, and not in both."""
+    """Each folder has a row in the table, and is named here, by its test or in WAITING, and not in both."""
+    assert re.findall("^[|] `(.*?)` [|]", (CASES / "README.md").read_text(encoding="utf-8"), re.MULTILINE) == cases()
     nodes = ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
     named = Counter(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
     assert [name for name in cases() if name not in named] == []
