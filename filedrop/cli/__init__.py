@@ -4,7 +4,7 @@ A command's module is imported when the command is called, so that no command pa
 `--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check
 (checking, reaching, sharing), config, demo, document (show), history, hold (release), hosts, identify and explain,
 init, journal, lookup, manual, rehearse (rehearsal, proposing), reload, resolve, retry, run (dryrun, serving), sandbox,
-service, status, validate, prepare. What they share: opening, show, tables, writing, extras.
+service, status, validate, prepare. What they share: opening, show, tables, writing.
 Every FiledropError ends as a sentence on stderr and one of:
 
     0  done
@@ -61,7 +61,7 @@ COMMANDS = {  # name: the module of this room that has it, and what it does
     "sandbox": ("sandbox", "Run an access point on this computer, for tests."),
     "demo": ("demo", "Watch an invoice travel from one company to another."),
 }
-EXTRAS = {"sandbox": "sandbox", "demo": "sandbox"}  # what an installation without extras lacks, and these need
+NEEDING_SANDBOX = ("sandbox", "demo")  # commands whose libraries only the extra `sandbox` installs
 FAILED, MISUSED, UNREACHABLE = 1, 2, 3
 
 
@@ -80,7 +80,7 @@ class Commands(click.Group):
         try:
             found: click.Command = getattr(import_module(f"filedrop.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
         except ModuleNotFoundError as error:
-            if cmd_name not in EXTRAS:
+            if cmd_name not in NEEDING_SANDBOX:
                 raise
             return _not_installed(cmd_name, error.name)
         finally:
@@ -142,18 +142,18 @@ def _end_unreadable(ctx: click.Context, error: Exception) -> NoReturn:
 
 def _not_installed(name: str, library: str | None) -> click.Command:
     """The command of this name where its libraries are missing: it says so, and so does its `--help`."""
-    from filedrop.cli.extras import install_command  # noqa: PLC0415 - all is installed, no need
-
-    lacks = f"filedrop {name} needs libraries that aren't installed here ({library} is missing). To get them, run:"
-    install = install_command(EXTRAS[name], name)
+    lacks = (
+        f"filedrop {name} needs libraries that aren't installed here ({library} is missing). In the folder of "
+        "filedrop's source, run: pip install '.[sandbox]' (filedrop manual install shows other ways)"
+    )
 
     def tell() -> None:
-        raise FiledropError(f"{lacks}\n{install}")
+        raise FiledropError(lacks)
 
     return click.Command(
         name,
         callback=tell,
-        help=f"{COMMANDS[name][1]}\n\n{lacks}\n\n\b\n{install}",
+        help=f"{COMMANDS[name][1]}\n\n{lacks}",
         context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -182,45 +181,23 @@ def test_streams_that_are_closed(world: World, closed: str, said: str) -> None:
     world.invariants()
 
 
-WHEEL = {"url": "file:///tmp/with%20blank/filedrop.whl", "archive_info": {}}
-FOLDER = {"url": "file:///tmp/with%20blank", "dir_info": {"editable": True}}
-COMMIT = {"url": "https://example.org/filedrop", "vcs_info": {"vcs": "git", "commit_id": "1a2b"}}
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="not everybody may make symbolic links there")
 def test_without_the_extra(tmp_path: Path) -> None:
-    """Where libraries of `sandbox` and `demo` are missing, the command that brings them is shown, by `--help` too."""
+    """Where libraries of `sandbox` and `demo` are missing, the command that installs them is shown, by `--help` too."""
     python = without_extras(tmp_path)
-    recorded = next(tmp_path.rglob("site-packages")) / "filedrop-0.1.0.dist-info"
-    recorded.mkdir()
-    (recorded / "METADATA").write_text("Metadata-Version: 2.3\nName: filedrop\nVersion: 0.1.0\n")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         words = [str(python), "-m", "filedrop", *arguments]
         return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
 
-    for command, installer, origin, expected in (
-        ("demo", "pip", WHEEL, "PYTHON -m pip install 'filedrop[sandbox] @ file:///tmp/with%20blank/filedrop.whl'"),
-        ("sandbox", "pip", None, "PYTHON -m pip install 'filedrop[sandbox]'"),
-        ("sandbox", "pip", FOLDER, "PYTHON -m pip install -e '/tmp/with blank[sandbox]'"),
-        ("demo", "uv", WHEEL, "uvx --from 'filedrop[sandbox] @ file:///tmp/with%20blank/filedrop.whl' filedrop demo"),
-        ("demo", "uv", COMMIT, "uvx --from 'filedrop[sandbox] @ git+https://example.org/filedrop@1a2b' filedrop demo"),
-        ("demo", "pipx", None, "pipx install --force 'filedrop[sandbox]'"),
-    ):
-        (recorded / "INSTALLER").write_text("uv" if installer == "uv" else "pip\n")
-        (recorded / "direct_url.json").unlink(missing_ok=True)
-        if origin:
-            (recorded / "direct_url.json").write_text(json.dumps(origin))
-        if installer == "pipx":
-            (tmp_path / "environment/pipx_metadata.json").touch()
-        install = expected.replace("PYTHON", str(python))
+    for command in ("sandbox", "demo"):
         done = run(command, "--state", "here")
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.splitlines()[1:] == [install]
+        assert "pip install '.[sandbox]'" in done.stderr
         explained = run(command, "--help")
         assert (explained.returncode, explained.stderr) == (0, "")
-        assert install in explained.stdout
+        assert "pip install '.[sandbox]'" in " ".join(explained.stdout.split())
     assert run("identify", str(tmp_path / "nothing.xml")).returncode == 1
     assert not (tmp_path / "here").exists()
 
