@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROJECT = Path(__file__).parents[2]
-KIT = PROJECT.parent / "shared" / "windows"
+KIT = PROJECT / ".ci" / "wine"
 WINE = Path(os.environ.get("FILEDROP_WINE", "/nowhere"))
 C = WINE / "prefix" / "drive_c"
 PROGRAM, OURS, ROOT = C / "Program Files/filedrop", C / "ProgramData/filedrop", C / "filedrop"
@@ -37,7 +37,7 @@ TOOLS = ("makensis", "x86_64-w64-mingw32-gcc")
 
 def missing() -> str:
     """What isn't there that this takes, "" where all is."""
-    if not (C / "Python311/python311.dll").exists() or not (KIT / "winpy").exists():
+    if not (C / "Python311/python311.dll").exists():
         return "Windows' Python under Wine (.ci/windows sets it up, and runs this)"
     return ", ".join(f"{tool} (apt install nsis)" for tool in TOOLS if shutil.which(tool) is None)
 
