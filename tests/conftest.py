@@ -155,7 +155,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         matrix.seed_of_run()
         with suppress(ImportError):  # without the extra `dev`: tests/texts/test_catalogues.py says what is missing
-            runpy.run_path(str(TESTS.parent / "hatch_build.py"))["compile_catalogues"](TESTS.parent)
+            runpy.run_path(str(TESTS.parent / "packaging" / "hatch_build.py"))["compile_catalogues"](TESTS.parent)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

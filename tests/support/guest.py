@@ -90,7 +90,7 @@ def run_tests(
         f"python3 -u -m pytest {words}\nresult=$?\ndmesg | tail -n 15\nexit $result\n"
     )
     tests = base / "tests.tar"
-    content = ["filedrop", "tests", "docs", "systemd", "pyproject.toml", "hatch_build.py", "config.example.yaml"]
+    content = ["filedrop", "tests", "docs", "systemd", "packaging", "pyproject.toml", "config.example.yaml"]
     subprocess.run(["tar", "-cf", tests, "-C", PROJECT, *content, "-C", base, "main"], check=True)
     _pad(tests)
     made, printed, console = _system(), base / "printed", base / "console"
