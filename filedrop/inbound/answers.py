@@ -88,7 +88,7 @@ class AnswersByMoving:
         self._steady = steady
         self._log = log
         self._due = self._lists_at = -math.inf
-        self._warning = ""
+        self._warnings: tuple[str, ...] = ()
         self._refusals: list[str] = []
         self._is_cleared = False
         self._moved: dict[Place, _Moved] = {}
@@ -97,7 +97,7 @@ class AnswersByMoving:
     @property
     def report(self) -> FolderReport:
         """What is wrong with the folders."""
-        return FolderReport(self.folder.path, self.folder.company, warning=self._warning)
+        return FolderReport(self.folder.path, self.folder.company, warnings=self._warnings)
 
     def due(self) -> float:
         """When the next step is due."""
@@ -123,7 +123,7 @@ class AnswersByMoving:
                 self._decide(there, now)
                 if is_listed:
                     self._announce(there, now)
-                    self._warn("; ".join((*self._refusals, *_refused(self._kept()))))
+                    self._warn(*self._refusals, *_refused(self._kept()))
         except (FolderUnavailable, OSError) as error:  # what is moved meanwhile, nobody sees: all times begin again
             self._moved.clear()
             self._warn(f"nothing is answered now: {_why(error, self.folder)}")
@@ -144,10 +144,10 @@ class AnswersByMoving:
                 self._refusals.append(str(error))
         return there
 
-    def _warn(self, warning: str) -> None:
-        if warning and warning != self._warning:
-            self._log.warning("answers.refused", company=self.folder.company, why=warning)
-        self._warning = warning
+    def _warn(self, *warnings: str) -> None:
+        if warnings and warnings != self._warnings:
+            self._log.warning("answers.refused", company=self.folder.company, why="; ".join(warnings))
+        self._warnings = warnings
 
     def _list(self, there: dict[str, Directory], now: float) -> None:
         """Note what lies in the folders. Raises OSError."""

@@ -114,7 +114,8 @@ class InboundDelivery:
     def report(self) -> FolderReport:
         """What is known of the folder now."""
         folder, found = self.folder, self.folder.trial.found
-        return FolderReport(folder.path, folder.company, trouble=self.trouble, warning=self.refused, file_system=found)
+        warnings = (self.refused,) if self.refused else ()
+        return FolderReport(folder.path, folder.company, trouble=self.trouble, warnings=warnings, file_system=found)
 
     def put(self, letter: Letter) -> None:
         """Leave a letter for the next step."""

@@ -42,9 +42,9 @@ class StrayReport:
 class FolderReport:
     """What the worker in a folder knows of it.
 
-    `trouble`: why the folder is unavailable, `warning`: what else is wrong with it, `refused`: of that, why files can't
-    be moved or written there; each a sentence, "" where nothing is wrong. `file_system`: what can be done there, in
-    words. `is_hung`: a step has not ended for too long.
+    `trouble`: why the folder is unavailable, `warnings`: what else is wrong with it, `refused`: the one of these that
+    says why files can't be moved or written there; each a sentence, "" where nothing is wrong. `file_system`: what can
+    be done there, in words. `is_hung`: a step has not ended for too long.
 
     The rest is of outbound folders. `id` is "" before the folder was first seen. `waiting`: the newest dropped files
     that weren't ready, at most LISTED, of `unready` altogether; `has_faults`: one of them can't be read. `unclaimed`:
@@ -55,7 +55,7 @@ class FolderReport:
     path: Path
     company: str
     trouble: str = ""
-    warning: str = ""
+    warnings: tuple[str, ...] = ()
     refused: str = ""
     file_system: str = ""
     is_hung: bool = False

@@ -37,9 +37,9 @@ class FolderHealth:
         self._logged: set[str] = set()  # what of that was logged since the last scan without any
 
     @property
-    def warning(self) -> str:
+    def warnings(self) -> tuple[str, ...]:
         """What is wrong with the folder although it is available."""
-        return "; ".join(why for why in (self.outdated, self.unreconciled, self.refused, self.unwatched) if why)
+        return tuple(filter(None, (self.outdated, self.unreconciled, self.refused, self.unwatched)))
 
     def report_unavailable(self, why: str) -> None:
         """Report that the folder is unavailable."""

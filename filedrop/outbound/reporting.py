@@ -53,7 +53,7 @@ class Reporter:
             before.path,
             before.company,
             trouble=health.trouble,
-            warning=health.warning,
+            warnings=health.warnings,
             refused=health.refused,
             file_system=desk.folder.trial.found,
             id=desk.folder.id,

@@ -59,7 +59,7 @@ class Stillness:
     def _has_nothing_to_do(self) -> bool:
         """Whether nothing in the folder waits for time to pass, or for another attempt."""
         desk, journal = self._desk, self._desk.shared.journal
-        is_well = not (desk.health.trouble or desk.health.warning or desk.scanner.seen or desk.scanner.ready)
+        is_well = not (desk.health.trouble or desk.health.warnings or desk.scanner.seen or desk.scanner.ready)
         return (
             is_well
             and self._reconciliation.has_found_nothing

@@ -73,15 +73,15 @@ class FolderSnapshot:
 
     `counts`: documents by the name of their place, without strays that were asked for. `failed` are at most `LISTED`,
     the newest first; `there` are those of the asked-for files that lie in it. `trouble` is the sentence that says why
-    the folder is unavailable, "" while it isn't, and `cause` the same for code; `warning` one that says what else is
-    wrong with it, `refused` one that says why files can't be moved or written there. `disk` is the number of its file
-    system, `free` are the bytes free there; None where they aren't known. `oldest` says, in seconds since 1970, since
-    when the oldest of `failed` and, if that was asked for, of `inbound` has lain there.
+    the folder is unavailable, "" while it isn't, and `cause` the same for code; `warnings` say what else is wrong with
+    it, `refused` why files can't be moved or written there. `disk` is the number of its file system, `free` are the
+    bytes free there; None where they aren't known. `oldest` says, in seconds since 1970, since when the oldest of
+    `failed` and, if that was asked for, of `inbound` has lain there.
     """
 
     trouble: str = ""
     cause: Cause | None = None
-    warning: str = ""
+    warnings: tuple[str, ...] = ()
     refused: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     failed: list[Lying] = field(default_factory=list)
@@ -207,9 +207,7 @@ class FolderSurvey:
                 snapshot = self._snapshot(folder, self._journal, names)
             except JournalError:
                 snapshot = self._snapshot(folder, None, names)
-            if not isinstance(folder, OutboundFolder):
-                snapshot.warning = snapshot.warning or _too_full(snapshot.free, self._min_free)
-            if key and not snapshot.warning and not snapshot.refused:
+            if key and not snapshot.warnings and not snapshot.refused:
                 self._kept[folder.path] = _Kept(key, replace(snapshot), time.monotonic() + ANYWAY)
             self._seen[folder.path] = snapshot
         except FolderUnavailable as error:
@@ -227,9 +225,10 @@ class FolderSurvey:
                 snapshot = _outbound(folder, names)
             else:
                 snapshot = _inbound(folder, names, ages=self._ages)
-            snapshot.refused = shortage(folder.path)
-            snapshot.warning = outdated(folder, journal) or snapshot.refused
             snapshot.disk, snapshot.free = folder.at().identity[0], free_space(folder.path)
+            snapshot.refused = shortage(folder.path)
+            full = "" if isinstance(folder, OutboundFolder) else _too_full(snapshot.free, self._min_free)
+            snapshot.warnings = tuple(filter(None, (outdated(folder, journal), snapshot.refused or full)))
         return snapshot
 
 

@@ -268,7 +268,7 @@ def _folders(
 ) -> Iterator[Matter]:
     """What is wrong with folders, but for those at the `ignored` paths."""
     for folder in folders:
-        if (why := folder["why"] or folder["warning"]) and folder["path"] not in ignored:
+        if (why := folder["why"] or "; ".join(folder["warnings"])) and folder["path"] not in ignored:
             away = "" if folder["available"] else "unavailable: "
             what, title = _what_is_wrong(folder, config), f"{folder['path']}: {away}{why}"
             yield _matter("folder", company, folder["path"], what=what, title=title)

@@ -103,9 +103,9 @@ class Matter(TypedDict):
 
 
 class FolderStatus(TypedDict):
-    """One folder of the configuration; `why` says why it isn't available, `warning` what else a person should know.
+    """One folder of the configuration; `why` says why it isn't available, `warnings` what else a person should know.
 
-    `refused`, which is part of the warning: why files can't be moved or written there.
+    `refused`, which is one of the warnings: why files can't be moved or written there.
     `disk` tells the file systems of one computer apart, and `free` are the bytes free on it, where that is known.
     `file_system`: in words, what kind it is, and what can be done there.
     """
@@ -114,7 +114,7 @@ class FolderStatus(TypedDict):
     use: str
     available: bool
     why: str
-    warning: str
+    warnings: list[str]
     refused: str
     disk: int | None
     free: int | None

@@ -102,7 +102,7 @@ def fetched(account: AccountStatus, folders: Iterable[FolderStatus], *, running:
     held_by = [
         f"{folder['path']}: {why}"
         for folder in folders
-        if folder["use"] == "inbound" and (why := folder["why"] or folder["warning"])
+        if folder["use"] == "inbound" and (why := folder["why"] or "; ".join(folder["warnings"]))
     ]
     messages, are, them = ("message", "is", "it") if number == 1 else ("messages", "are", "them")
     if running is False:

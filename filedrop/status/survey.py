@@ -93,7 +93,8 @@ NO_REPORT = account_status(AccountReport("", AccessReport(), InboxReport(), {}, 
 class DaemonPart:
     """The daemon's part of a status: what nobody else knows, `heard` then.
 
-    `warnings`: of available folders, by their paths. `refused`: of these, why files can't be moved or written there.
+    `warnings`: of available folders, by their paths, in the order of their reports. `refused`: of these, why
+    files can't be moved or written there.
     `file_systems`: what can be done in a folder, in words, by its path.
     `waiting`: the dropped files that it has left where they are, and why. `strays`: by company, the files that nobody
     will send, where the daemon has looked for them for long enough.
@@ -104,7 +105,7 @@ class DaemonPart:
     tables: Sequence[str] = ()
     troubles: Mapping[str, str] = field(default_factory=dict)
     alerts: Sequence[str] = ()
-    warnings: Mapping[str, str] = field(default_factory=dict)
+    warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     file_systems: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[Path, Left] = field(default_factory=dict)
@@ -118,16 +119,26 @@ def _wrong(folder: FolderReport) -> str:
     return folder.trouble.removeprefix(f"{folder.path}: ")
 
 
+def _warnings(folder: FolderReport) -> tuple[str, ...]:
+    """What is wrong with a folder, though a look from outside may find it available."""
+    why = _wrong(folder)
+    return (why,) if why else folder.warnings
+
+
 def part_of(report: DaemonReport) -> DaemonPart:
     """The daemon's part of a status, by its report."""
     outbound = [folder for account in report.accounts for folder in account.outbound]
     inbound = [folder for account in report.accounts for folder in account.inbound]
     inbound += [report.unassigned] if report.unassigned else []
-    both = (*outbound, *inbound)  # a folder may have two reports: on what is received, and on answers by moving
+    both = (*outbound, *inbound)
+    warnings: dict[str, list[str]] = {}
+    for folder in both:  # a folder may have two reports: on what is received, and on answers by moving
+        if found := _warnings(folder):
+            warnings.setdefault(str(folder.path), []).extend(found)
     return DaemonPart(
         heard=stated(report.made),
         accounts={account.name: account_status(account) for account in report.accounts},
-        warnings={str(folder.path): why for folder in both if (why := _wrong(folder) or folder.warning)},
+        warnings=warnings,
         refused={str(folder.path): folder.refused or _wrong(folder) for folder in outbound},
         file_systems={str(folder.path): folder.file_system for folder in both if folder.file_system},
         waiting={
@@ -268,7 +279,7 @@ class Survey:
         """Look into the folders, also for these files; what the daemon knows of folders is included."""
         self.snapshots = self._folders.look(asked_for)
         for path, snapshot in self.snapshots.items():
-            snapshot.warning = snapshot.warning or part.warnings.get(str(path), "")
+            snapshot.warnings = tuple(dict.fromkeys((*snapshot.warnings, *part.warnings.get(str(path), ()))))
             snapshot.refused = snapshot.refused or part.refused.get(str(path), "")
 
     def _company(
@@ -342,7 +353,7 @@ class Survey:
             use=use,
             available=not snapshot.trouble,
             why=snapshot.trouble,
-            warning=snapshot.warning,
+            warnings=list(snapshot.warnings),
             refused=snapshot.refused,
             disk=snapshot.disk,
             free=snapshot.free,

@@ -357,7 +357,7 @@ def test_a_folder_that_is_moved(world: World, life: Life) -> None:
     wait(life)
     said = (world.inbound / "rejected" / "november" / "late" / "c.xml.answer.txt").read_text()
     assert said.startswith("Your answer was sent on ")
-    assert not [report for report in life.service.report().accounts[0].inbound if report.warning]
+    assert not [report for report in life.service.report().accounts[0].inbound if report.warnings]
 
 
 def test_a_folder_with_something_else(world: World, life: Life) -> None:
@@ -370,16 +370,16 @@ def test_a_folder_with_something_else(world: World, life: Life) -> None:
     folder.rename(letter.parent)
     wait(life)
     assert not sent(world)
-    (report,) = [report for report in life.service.report().accounts[0].inbound if report.warning]
+    (report,) = [report for report in life.service.report().accounts[0].inbound if report.warnings]
     why = "nothing in accepted/november is answered, because accepted/november/letter.pdf can't be"
-    assert report.warning == f"{why}: move it elsewhere"
+    assert report.warnings == (f"{why}: move it elsewhere",)
     assert note(letter).startswith("letter.pdf was not answered. Your company has not received")
     said = letter.with_name("a.xml.answer.txt")
     assert said.read_text().startswith("Your answer is not sent yet, because accepted/november/letter.pdf ")
     letter.rename(world.inbound / letter.name)
     wait(life)
     assert [answer.code for answer in answers(world)] == ["AP"]
-    assert not [report for report in life.service.report().accounts[0].inbound if report.warning]
+    assert not [report for report in life.service.report().accounts[0].inbound if report.warnings]
     wait(life)
     assert said.read_text().startswith("Your answer was sent on ")
     assert not letter.with_name("letter.pdf.why.txt").exists()
@@ -567,8 +567,8 @@ def test_a_folder_of_somebody_else(make_world: Callable[..., World], clock: Cloc
     wait(life)
     assert [(answer.number, answer.code) for answer in answers(world)] == [("2", "RE")]
     assert not (before / ".filedrop").exists()
-    (report,) = [folder for folder in life.service.report().accounts[0].inbound if folder.warning]
-    assert str(before) in report.warning
+    (report,) = [folder for folder in life.service.report().accounts[0].inbound if folder.warnings]
+    assert str(before) in str(report.warnings)
     logged = [line for line in world.log() if line["event"] == "answers.refused"]
     assert len(logged) == 1
     life.drop()

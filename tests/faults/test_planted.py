@@ -241,7 +241,7 @@ def test_a_note_that_can_not_be_written(make_world: Callable[..., World], plante
             (sending / f"{number}.xml.why.txt").symlink_to(theirs)
     life.go_on(900)
     assert (sending / "3.xml.why.txt").is_file()
-    assert (".xml.why.txt" in life.pipeline.health.warning) == (planted == "folder")
+    assert (".xml.why.txt" in str(life.pipeline.health.warnings)) == (planted == "folder")
     assert theirs.read_bytes() == b"theirs"
     world.front.heal()
     life.go_on(3000)

@@ -58,10 +58,10 @@ def test_a_folder_that_is_refused(
 
 
 def test_two_reports_on_a_folder(tmp_path: Path) -> None:
-    """What is wrong with answers by moving is shown, although all is well with what is received in the same folder."""
-    answers = FolderReport(tmp_path, "acme", warning="nothing is answered")
-    received = FolderReport(tmp_path, "acme", file_system="a disk")
+    """What is wrong with answers by moving, and with what is received in the same folder, is shown in order."""
+    answers = FolderReport(tmp_path, "acme", warnings=("nothing is answered",))
+    received = FolderReport(tmp_path, "acme", warnings=("nothing can be put into it",), file_system="a disk")
     account = AccountReport("main", AccessReport(), InboxReport(), {}, (), (answers, received))
     part = part_of(DaemonReport(datetime.now(UTC), (account,)))
-    assert part.warnings == {str(tmp_path): "nothing is answered"}
+    assert part.warnings == {str(tmp_path): ["nothing is answered", "nothing can be put into it"]}
     assert part.file_systems == {str(tmp_path): "a disk"}

@@ -301,6 +301,6 @@ def test_a_subfolder_that_nobody_may_write_in(world: World) -> None:
     with as_anyone():
         acme = reported(world)
     says = f"files can't be moved or written in {sent}: Permission denied ({sent} belongs to "
-    warnings = [folder["warning"] for folder in acme["folders"]]
+    warnings = [warning for folder in acme["folders"] for warning in folder["warnings"]]
     assert any(one.startswith(says) and one.endswith(f"; run: sudo chmod u+rwx {sent}") for one in warnings)
     assert f"{world.outbound}: {says}" in ask(world, "status").says

@@ -332,7 +332,7 @@ def folders_that_refuse(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
     refused = "files can't be moved or written in it: Permission denied"
     scene.change_folders(
         lambda company: {
-            "warning": "slow" if company == "nb" else refused, "refused": "" if company == "nb" else refused,
+            "warnings": ("slow" if company == "nb" else refused,), "refused": "" if company == "nb" else refused,
             "file_system": "a share (SMB)", "trouble": "/x: its worker hangs" if company == "de" else "",
         }
     )  # fmt: skip

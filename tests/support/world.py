@@ -456,7 +456,7 @@ def unavailable(service: Daemon) -> list[Path]:
     report = service.report()
     folders = [folder for account in report.accounts for folder in account.inbound]
     folders += [report.unassigned] if report.unassigned else []
-    return [folder.path for folder in folders if folder.trouble or folder.warning]
+    return [folder.path for folder in folders if folder.trouble or folder.warnings]
 
 
 def _read(path: Path) -> bytes:
