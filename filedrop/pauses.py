@@ -1,4 +1,4 @@
-"""When something that failed is tried again: one policy for each thing, with tenacity's exponential waits.
+"""When something that failed is tried again: one policy for each thing, with the loop and the waits of tenacity.
 
 Pauses double from the first to the longest. Each is shortened by chance, by a tenth at most: forty companies whose
 access point failed at the same moment don't return to it in the same second. So `longest` is a bound in any case.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 if TYPE_CHECKING:
     import threading
@@ -75,15 +75,34 @@ class Backoff:
 
         `asked`: the seconds that an error asks to wait at least, None where nothing is to be called again.
         """
-        number = 1
-        while True:  # tenacity.Retrying would make one more attempt after a stop (tests/findings/tenacity-pause)
-            try:
-                return attempt()
-            except on as error:
-                pause = asked(error)
-                if pause is None or number == self.attempts or stopped.wait(max(self.seconds(number), pause)):
-                    raise
-            number += 1
+        try:
+            return attempt()  # mostly this is all, and costs nothing more
+        except on as error:
+            failure = error
+        import tenacity  # noqa: PLC0415 - as above
+
+        def again() -> T:
+            if tries.statistics["attempt_number"] == 1:  # the one above
+                raise failure
+            return attempt()
+
+        def remember(state: tenacity.RetryCallState) -> None:
+            nonlocal failure
+            failure = cast("E", cast("tenacity.Future", state.outcome).exception())
+
+        def pause(seconds: float) -> None:
+            if stopped.wait(seconds):  # else there is one more attempt (tests/findings/tenacity-pause)
+                raise failure
+
+        tries = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(lambda error: isinstance(error, on) and asked(error) is not None),
+            wait=lambda state: max(self.seconds(state.attempt_number), asked(failure) or 0.0),
+            stop=tenacity.stop_after_attempt(self.attempts) if self.attempts else tenacity.stop_never,
+            after=remember,
+            sleep=pause,
+            reraise=True,
+        )
+        return tries(again)
 
 
 def _policy(first: float, longest: float, *, attempts: int | None = None) -> Backoff:
