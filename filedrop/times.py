@@ -11,8 +11,9 @@ from functools import lru_cache
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:Z|[+-]\d\d:\d\d|T.*)?|(\d{4})(\d\d)(\d\d)(?:\d.*)?", re.ASCII)
 _FINEST = timedelta(milliseconds=10)  # some databases store moments in steps of 1/300 s
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
-_EARLIEST = (datetime(1, 1, 2, tzinfo=UTC) - _BEGIN).total_seconds()  # a day less: some time zones are behind UTC,
-_LATEST = (datetime(9999, 12, 30, tzinfo=UTC) - _BEGIN).total_seconds()  # and some before it
+EARLIEST = datetime(1970, 1, 3, tzinfo=UTC)  # no message is older; some servers write the year 1 for "never"
+_FIRST_DAY = (datetime(1, 1, 2, tzinfo=UTC) - _BEGIN).total_seconds()  # a day less: some time zones are behind UTC,
+_LAST_DAY = (datetime(9999, 12, 30, tzinfo=UTC) - _BEGIN).total_seconds()  # and some before it
 _COARSER = {0: timedelta(days=1), 2: timedelta(hours=1), 4: timedelta(minutes=1)}  # by number of digits in the time
 
 
@@ -60,7 +61,7 @@ def from_seconds(since_1970: float) -> datetime:
 
     What the calendar doesn't have is its first or last day: anybody can give a file such a time.
     """
-    within = min(max(since_1970, _EARLIEST), _LATEST)
+    within = min(max(since_1970, _FIRST_DAY), _LAST_DAY)
     return here(_BEGIN + timedelta(seconds=within))  # `fromtimestamp` on Windows only knows 1970 to 3000
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from filedrop.alerts.memory import Letter
 
-LONGEST = 60.0  # seconds for all addresses together
+LONGEST_SENDING = 60.0  # seconds for all addresses together
 LONGEST_TEXT = 4000  # letters: chats take no more
 _ENVIRONMENT = {"NO_PROXY": "*", "NETRC": os.devnull}  # requests, which Apprise uses, asks no proxy and reads no .netrc
 
@@ -36,9 +36,9 @@ def send(letter: Letter, urls: Mapping[str, str]) -> None:
     why = "the message was not accepted; check the address"
     try:
         given = json.dumps(asked).encode()  # not in its arguments: everybody sees those
-        done = run(python_command("filedrop.alerts.child"), stdin=given, seconds=LONGEST, more=_ENVIRONMENT)
+        done = run(python_command("filedrop.alerts.child"), stdin=given, seconds=LONGEST_SENDING, more=_ENVIRONMENT)
     except subprocess.TimeoutExpired as error:
-        said, why = error.stdout or b"", f"the message was not accepted within {LONGEST:g} seconds"
+        said, why = error.stdout or b"", f"the message was not accepted within {LONGEST_SENDING:g} seconds"
     except OSError as error:
         raise NotSent(f"alerts.urls: Python can't be started: {error.strerror}") from error
     else:

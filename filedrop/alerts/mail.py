@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from filedrop.alerts.memory import Letter
     from filedrop.config import Mail
 
-PATIENCE, LONGEST = 20.0, 60.0  # seconds for each answer of the server, and for all of them: it may drip
+PATIENCE, LONGEST_SENDING = 20.0, 60.0  # seconds for each answer of the server, and for all of them: it may drip
 LONGEST_ANSWER = 200  # letters of what a server says
 _WITHOUT_TLS = 530  # RFC 3207 section 4: Must issue a STARTTLS command first
 
@@ -49,7 +49,7 @@ def send(mail: Mail, letter: Letter, to: Sequence[str]) -> None:
         if mail.ca_file:
             tls.load_verify_locations(mail.ca_file)
         message = _message(mail, letter, to)
-        refused = within(LONGEST, lambda: _send(mail, password, tls, message, to))
+        refused = within(LONGEST_SENDING, lambda: _send(mail, password, tls, message, to))
     except OSError as error:  # smtplib's and ssl's errors are OSErrors
         raise NotSent(f"{host}:{port}: {_why(error, mail, password)}") from None  # it may hold the login
     if refused:

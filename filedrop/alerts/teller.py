@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 EVERY = 15.0  # seconds between two looks
 REST = 100  # times as long as a look took before the next: it costs a hundredth at most
-LONGEST = 60.0  # seconds after which no other letter is begun in a turn
+LONGEST_TURN = 60.0  # seconds after which no other letter is begun in a turn
 LAST_WORDS = 1.0  # seconds at the end: what isn't sent by then is sent after the next start
 
 
@@ -231,7 +231,7 @@ class Teller:
         for letter in self._remembered().unsent:
             if not unsent.is_to_be_tried(letter, self._clock.now()):
                 continue
-            if letter.by in failed or self._stopped.is_set() or self._clock.steady() - begun > LONGEST:
+            if letter.by in failed or self._stopped.is_set() or self._clock.steady() - begun > LONGEST_TURN:
                 continue
             left = unsent.send(self._config, letter, self._clock.now())
             if left is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-LONGEST = 60.0  # seconds; a large document on the wire may take longer
+LONGEST_WAIT = 60.0  # seconds; a large document on the wire may take longer
 A_WHILE = 5.0  # seconds after which a disk that can't be written to is why nothing is reported
 OFTEN = 0.1  # seconds between looks at what the daemon says
 
@@ -97,7 +97,7 @@ else:
 def _wait(state: Path, asked: datetime) -> None:
     """Wait until the daemon has read its configuration after `asked`. Raises ConfigError where it didn't take it up."""
     begun = time.monotonic()
-    until = begun + LONGEST
+    until = begun + LONGEST_WAIT
     while time.monotonic() < until:
         daemon = daemon_file.read(state)
         read = moment(daemon.configured)
@@ -114,6 +114,6 @@ def _wait(state: Path, asked: datetime) -> None:
             )
         time.sleep(OFTEN)
     raise FiledropError(
-        f"filedrop still uses the old configuration after {LONGEST:.0f} seconds. It may be sending a large document. "
-        "Its log shows configuration.changed when it uses the new one"
+        f"filedrop still uses the old configuration after {LONGEST_WAIT:.0f} seconds. It may be sending a large "
+        "document. Its log shows configuration.changed when it uses the new one"
     )

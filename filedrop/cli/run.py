@@ -24,7 +24,7 @@ from filedrop.cli.serving import log_conversion, serve, share_of
 from filedrop.cli.show import complain, say, tell
 from filedrop.daemon.daemon import Daemon
 from filedrop.errors import FiledropError
-from filedrop.files.patience import LONGEST
+from filedrop.files.patience import UNAVAILABLE_AFTER
 from filedrop.model.document import State
 from filedrop.process import logs
 from filedrop.process.control import Control, reload_on_signal, stop_on_signals
@@ -211,7 +211,7 @@ def run_once(config: Config, stopped: threading.Event) -> int:
             tables = lambda: daemon.mapping.troubles  # noqa: E731
             # Its last line tells of the status. Nobody waits for a run as for a stop, so it gets what a folder gets.
             whole = partial(with_others, config, share)
-            file = StatusFile(config, journal, log, tables=tables, share=share, whole=whole, patience=LONGEST)
+            file = StatusFile(config, journal, log, tables=tables, share=share, whole=whole, patience=UNAVAILABLE_AFTER)
             status = file.close(report)
             is_left = _leaves(report, journal)
     companies = status["companies"] if status else {}

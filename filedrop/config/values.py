@@ -38,7 +38,7 @@ HIDDEN = "(hidden)"
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _BYTES = {"GB": 10**9, "GiB": 2**30, "MB": 10**6, "MiB": 2**20, "KB": 10**3, "KiB": 2**10, "B": 1}
 _LONGEST_NAME = 100
-LONGEST = timedelta(days=36500)  # a date so long ago, or ahead, is one that every platform can name
+LONGEST_DURATION = timedelta(days=36500)  # a date so long ago, or ahead, is one that every platform can name
 KEPT_AT_LEAST = timedelta(days=31)  # so long, a document in doubt may have to be compared with what was sent
 # Our own: the pages in `root`, and markers and probes, which begin like this.
 _TAKEN_NAMES = re.compile(rf"{DEVICES}|status\.(html|json)|\.filedrop.*|{UNASSIGNED}", re.IGNORECASE)
@@ -50,8 +50,8 @@ def duration(value: str) -> timedelta:
     if match is None:
         raise ValueError(f'"{value}" is not a duration; write a whole number and its unit (ms, s, m, h, d), like 30s')
     length = timedelta(**{_UNITS[match[2]]: int(match[1])})
-    if length > LONGEST:
-        raise ValueError(f'"{value}" is too long; write at most {LONGEST.days}d')
+    if length > LONGEST_DURATION:
+        raise ValueError(f'"{value}" is too long; write at most {LONGEST_DURATION.days}d')
     return length
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 LAST_WORDS = 20.0  # seconds for requests on the wire at a stop (contract 5, `run`)
 A_MOMENT = 5.0  # seconds more to record and put away their documents
 A_GLANCE = 0.01  # seconds between looks whether all has ended
-SHORTEST, LONGEST = 0.02, 0.1  # seconds between two checks of a single run whether all is done
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.1  # seconds between two checks of a single run whether all is done
 RESTS = 10  # times as long as such a check took: with many companies, it asks the journal for each
 TICK_EVERY = 1.0  # seconds between checks of folders that take long, and reports to status.json
 
@@ -179,7 +179,7 @@ class Daemon:
         """Work until all is done; False if stopped. `progress` is called several times a second, and at the end."""
         self.mapping.await_tables(self._stopped)
         self.start()
-        done, looked, pause = False, time.monotonic(), SHORTEST
+        done, looked, pause = False, time.monotonic(), SHORTEST_PAUSE
         try:
             while not done and not self._stopped.wait(pause):
                 begun = time.monotonic()
@@ -188,7 +188,7 @@ class Daemon:
                     self.tick()
                 attempt(self._log, "progress", lambda: progress(self))
                 done = self.is_done()
-                pause = min(max(SHORTEST, RESTS * (time.monotonic() - begun)), LONGEST)
+                pause = min(max(SHORTEST_PAUSE, RESTS * (time.monotonic() - begun)), LONGEST_PAUSE)
         finally:
             self.close()
         progress(self)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Result = Unrecorded | MarkedRead
 
 AT_ONCE = 256  # answers in one commit: bounds how long others wait for it
-LONGEST = 0.1  # seconds that an answer waits for others at most
+LONGEST_LULL = 0.1  # seconds that an answer waits for others at most
 
 
 class Recorder:
@@ -109,7 +109,7 @@ class Recorder:
                 result = self._queue.get()
                 if result is not None:
                     self._unwritten.append(result)
-                    self._is_lull.wait(LONGEST)
+                    self._is_lull.wait(LONGEST_LULL)
                     self._is_lull.clear()
             if self._attempt("recorder", self.step):
                 failures = 0

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LONGEST = 30.0  # seconds until a folder that doesn't answer counts as unavailable (contract 1)
+UNAVAILABLE_AFTER = 30.0  # seconds until a folder that doesn't answer counts as unavailable (contract 1)
 
 
 class Ask(Protocol):
@@ -60,4 +60,4 @@ def _at_once(call: Callable[[], T], /) -> T:
 
 
 def _patiently(call: Callable[[], T], /) -> T:
-    return within(LONGEST, call)
+    return within(UNAVAILABLE_AFTER, call)

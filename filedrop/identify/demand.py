@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _WANTED = ("sender", "receiver", "document_id", "process_id")
 _URN = re.compile(r"[!-~]+")
-_LONGEST = {"document_id": 500, "process_id": 200}  # characters, by the Peppol policy for identifiers
+_LONGEST_ID = {"document_id": 500, "process_id": 200}  # characters, by the Peppol policy for identifiers
 _WILDCARD = "*"  # Peppol policy for identifiers 4.4, peppol-doctype-wildcard
 _DOCUMENT = "<namespace>::<name>##<CustomizationID>::<version>"
 _DOCUMENT_ID = re.compile(r"[!-)+-z|~]{1,500}")  # no wildcard, and no braces: they mean a group of a rule's `file`
@@ -56,11 +56,11 @@ def _fault(name: str, id_: str | None, identity: Identity, reading: Reading) -> 
     missing = f"no-{name.replace('_', '-')}"
     if not id_:
         return Text.of(missing, where=explained(name, identity, reading))
-    wrong = _wrong(name, id_) if name in _LONGEST else participants.fault(id_)
+    wrong = _wrong(name, id_) if name in _LONGEST_ID else participants.fault(id_)
     if not wrong:
         return None
     facts = {"id": id_, "wrong": wrong, "where": explained(name, identity, reading)}
-    if name in _LONGEST:
+    if name in _LONGEST_ID:
         return Text.of(f"{missing}/form", **facts)
     by = "-by-rule" if rule_of(name, identity) else ""
     return Text.of(f"bad-participant/{name}{by}", **facts, example=participants.EXAMPLE)
@@ -68,8 +68,8 @@ def _fault(name: str, id_: str | None, identity: Identity, reading: Reading) -> 
 
 def _wrong(name: str, id_: str) -> str:
     """What is wrong with the form of a document id or process id: half a sentence, or ""."""
-    if len(id_) > _LONGEST[name] or not _URN.fullmatch(id_):
-        return f"is longer than {_LONGEST[name]} characters, or not all of them are visible ASCII"
+    if len(id_) > _LONGEST_ID[name] or not _URN.fullmatch(id_):
+        return f"is longer than {_LONGEST_ID[name]} characters, or not all of them are visible ASCII"
     if name == "document_id" and (":" not in id_ or not all(id_.replace("##", "::").split("::"))):
         return f"has an empty part, or is no document id at all; it must look like {_DOCUMENT}"
     if name == "document_id" and _WILDCARD in id_:

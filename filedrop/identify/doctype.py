@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ELSEWHERE = b' SYSTEM ""'
 _STANDALONE = re.compile(rb"""\A(<\?xml\s[^>]*?)(\sstandalone\s*=\s*["']yes["'])""")
 _STEP = re.compile(rb"[^>]*>|[^>]+")
-_LONGEST = 1 << 18  # bytes of a prolog
+_LONGEST_PROLOG = 1 << 18  # bytes of a prolog
 _MOST_STEPS = 2000
 
 
@@ -67,7 +67,7 @@ class _Subset:
         for step in _STEP.findall(piece):  # the declaration ends with a `>`; entities are resolved only behind it
             self._steps += 1
             self._size += len(step)
-            if self._size > _LONGEST or self._steps > _MOST_STEPS:
+            if self._size > _LONGEST_PROLOG or self._steps > _MOST_STEPS:
                 line = self._parser.CurrentLineNumber
                 raise DocumentError(Text.of("unreadable/prolog", line=line))
             try:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 EXAMPLE = "0192:123456785"  # nobody's: organisation numbers begin with 8 or 9; this one shows the check digit
-_LONGEST = 130  # characters behind the code and its colon, by the Peppol policy for identifiers 4.4
-_FORM = re.compile(rf"[0-9]{{4}}:[!-~]{{1,{_LONGEST}}}")  # visible US-ASCII
+_LONGEST_VALUE = 130  # characters behind the code and its colon, by the Peppol policy for identifiers 4.4
+_FORM = re.compile(rf"[0-9]{{4}}:[!-~]{{1,{_LONGEST_VALUE}}}")  # visible US-ASCII
 _CODED = re.compile(r"[0-9]{4}:")
 _CODE = re.compile(r"[0-9]{4}")
 
@@ -63,8 +63,8 @@ def fault(participant: str) -> str | None:
         return f"has no scheme; it must begin with one, like {EXAMPLE}"
     if not value:
         return "has nothing after its scheme"
-    if len(value) > _LONGEST:
-        return f"is longer than {_LONGEST} characters"
+    if len(value) > _LONGEST_VALUE:
+        return f"is longer than {_LONGEST_VALUE} characters"
     return "contains a blank or a character that no ParticipantID may have"
 
 

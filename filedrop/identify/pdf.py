@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _PDF = re.compile(rb"(?:\A|[\r\n\0]|\xef\xbb\xbf)%PDF-")
 PDF_WITHIN = 1024  # bytes in which viewers look for the beginning of a PDF
 _NAMED = re.compile(rb"DocumentFileName(?:>|\s?=\s?[\"'])\s{0,9}([A-Za-z0-9_.-]{1,60}\.xml)\b", re.IGNORECASE)
-_LONGEST = 128  # bytes that such a place has at most
+_LONGEST_PLACE = 128  # bytes that such a place has at most
 
 
 def is_pdf(head: bytes) -> bool:
@@ -30,5 +30,5 @@ def named_invoice(pieces: Iterable[bytes]) -> str:
     for piece in pieces:
         if found := _NAMED.search(last + piece):
             return found[1].decode("ascii")
-        last = (last + piece)[-_LONGEST:]
+        last = (last + piece)[-_LONGEST_PLACE:]
     return ""

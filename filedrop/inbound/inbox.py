@@ -18,6 +18,7 @@ from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer
 from filedrop.journal import is_same
 from filedrop.model.document import participant_key
 from filedrop.model.message import Message
+from filedrop.times import EARLIEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from filedrop.journal import MessageRow
 
 DAYS_WIDER = 2  # a pass begins this many days before the end of the last one
-EARLIEST = date(1970, 1, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Inbox:
 
 def _first_day(oldest: date | None) -> date:
     """The day from which the archive is read for what came on this day at the earliest; None: nobody knows."""
-    return max(oldest or EARLIEST, EARLIEST) - timedelta(days=DAYS_WIDER)
+    return max(oldest or EARLIEST.date(), EARLIEST.date()) - timedelta(days=DAYS_WIDER)
 
 
 def _day(message: Message) -> date | None:

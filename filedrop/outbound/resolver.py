@@ -21,7 +21,7 @@ from filedrop.model.question import asked, question
 from filedrop.outbound.matching import Candidate, Clocks, decide, may_be, same_document
 from filedrop.outbound.sender import no_answer, rejected
 from filedrop.texts import Text
-from filedrop.times import moment
+from filedrop.times import EARLIEST, moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from filedrop.process.folder_worker import FolderWorkers
 
 DAYS_WIDER = 2  # contract 6: a day is what the access point takes for one, and operators differ
-EARLIEST = datetime(1970, 1, 4, tzinfo=UTC)  # no message is older; some servers write the year 1 for "never"
 SOON = (5.0, 15.0, 45.0, 150.0, 450.0)  # seconds after the first look: more looks before `doubt` is over
 VERY_SOON = 0.5  # seconds after a first look that other requests hindered: most have their answers then
 BEFORE_A_PERSON = 30.0  # seconds at least between looks while a person is asked

@@ -18,6 +18,7 @@ from filedrop.model.message import contradiction, difference, is_known
 from filedrop.outbound.matching import last_attempt
 from filedrop.pauses import Backoff
 from filedrop.texts import Text
+from filedrop.times import EARLIEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
     from filedrop.outbound.pipeline import OutboundPipeline
 
 ASKED_AT_ONCE = 5000  # documents: bounds the memory; the outbox is read once for all of them
-LONGEST = timedelta(hours=1)  # contract 2, `track`: doubles up to 1h
+LONGEST_PAUSE = timedelta(hours=1)  # contract 2, `track`: doubles up to 1h
 FEWEST_PAGES = 4  # pages of the archive that are always read before single questions
-EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # no message is older; some servers write the year 1 for "never"
 
 
 class Tracking:
@@ -40,7 +40,7 @@ class Tracking:
         self._shared = shared
         self._pipelines = pipelines
         # Nothing is left to chance: documents that are due together share one reading of the lists.
-        self._pauses = Backoff(shared.rules.track, max(LONGEST, shared.rules.track), chance=lambda: 0.0)
+        self._pauses = Backoff(shared.rules.track, max(LONGEST_PAUSE, shared.rules.track), chance=lambda: 0.0)
         self._gone: dict[str, float] = {}  # ids of documents that left the outbox undelivered, since when (steady)
 
     def wait(self) -> float | None:

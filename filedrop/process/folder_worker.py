@@ -18,7 +18,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
-from filedrop.files.patience import LONGEST
+from filedrop.files.patience import UNAVAILABLE_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,7 +57,7 @@ class FolderWorkers:
     """Serves folders. `attempt` runs a step and survives its errors; `steady` is the clock of `due`."""
 
     busy_after = BUSY
-    hung_after = LONGEST
+    hung_after = UNAVAILABLE_AFTER
 
     def __init__(self, *, attempt: Callable[[str, Callable[[], None]], object], steady: Callable[[], float]) -> None:
         self._attempt = attempt

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import structlog
 
 T = TypeVar("T")
-LONGEST = 200  # characters of an error
+LONGEST_ERROR = 200  # characters of an error
 
 
 class Guard:
@@ -48,7 +48,7 @@ class Guard:
             return made[0]
         if self._log and part not in self.troubles:
             log_failure(self._log, part, error)
-        what = f"{type(error).__name__}: {error}"[:LONGEST]
+        what = f"{type(error).__name__}: {error}"[:LONGEST_ERROR]
         self._failed.add(part)
         self.troubles = {**self.troubles, part: f"{part}: an error in filedrop; please report it ({what})"}
         return otherwise

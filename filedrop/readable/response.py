@@ -29,7 +29,7 @@ LARGEST = (
     200_000  # letters of a response, as `tree` counts them: it is read in the daemon, where a million takes a second
 )
 MOST = 20  # documents that one response answers, and lines of each that it gives reasons for
-LONGEST = 500  # characters of a reason, and of any other value
+LONGEST_VALUE = 500  # characters of a reason, and of any other value
 _ACTION = "OPStatusAction"  # the list of codes for what the receiver asks for
 _NO_LINE = ("", "NA")  # a Message Level Response says so where no line is meant
 _ORDER = "220"
@@ -196,7 +196,7 @@ def _in_line(reason: str, line: str) -> str:
 
 
 def _text(element: _Element, path: str) -> str:
-    return next(iter(_texts(element, path)), "")[:LONGEST]
+    return next(iter(_texts(element, path)), "")[:LONGEST_VALUE]
 
 
 def _texts(element: _Element, path: str) -> list[str]:
@@ -205,4 +205,4 @@ def _texts(element: _Element, path: str) -> list[str]:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(filter(None, texts)))[:LONGEST]
+    return "; ".join(dict.fromkeys(filter(None, texts)))[:LONGEST_VALUE]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2000  # of a table or an outline: a page with more is of no use to anybody
 MOST_OTHER = 200  # entries of the other details
-LONGEST = 2000  # letters of a value in an outline
+LONGEST_VALUE = 2000  # letters of a value in an outline
 PLACE = "filedrop-place"  # an attribute that only we set, on each value: by it we know what a stylesheet has shown
 _UBL = re.compile(
     r"\{urn:oasis:names:specification:ubl:schema:xsd:"
@@ -361,7 +361,7 @@ def _list_entries(block: Block, elements: Iterable[tuple[int, Any]], most: int, 
         if len(block.entries) == most:
             left += 1
         elif value or len(element):
-            text = " ".join([value, *_stated(element)])[:LONGEST] if value else ""
+            text = " ".join([value, *_stated(element)])[:LONGEST_VALUE] if value else ""
             block.entries.append((depth, _name(element), text))
     if left:
         block.more = said.label("more").format(number=left)

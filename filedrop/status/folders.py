@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 3.0  # seconds for all folders together to answer
 HUNG = "it doesn't respond: check that its server is running"
-LONGEST = 2000  # letters of a reason that anybody may have written
+LONGEST_REASON = 2000  # letters of a reason that anybody may have written
 _IN_NOTE = marked("its note says what is wrong.")
 
 
@@ -196,7 +196,7 @@ class FolderSurvey:
     def _told(self, path: Path) -> FolderSnapshot:
         """What was seen in a folder, unless it never answered, or doesn't for too long."""
         seen = self._seen.get(path)
-        is_hung = self._is_asked(path) and time.monotonic() - self._looks[path][1] > patience.LONGEST
+        is_hung = self._is_asked(path) and time.monotonic() - self._looks[path][1] > patience.UNAVAILABLE_AFTER
         return FolderSnapshot(HUNG, Cause.HUNG) if seen is None or is_hung else seen
 
     def _look(self, folder: OutboundFolder | InboundFolder, names: Mapping[Path, Collection[str]]) -> None:
@@ -314,7 +314,7 @@ def _failure(fault: Fault, language: str) -> str:
     """Why a document failed. Where its sidecar has no texts, only its note may be in another language."""
     if language != ENGLISH and fault.message and not fault.texts:
         return translated(_IN_NOTE, language)
-    return (fault.message if language == ENGLISH else fault.message_in(language))[:LONGEST]
+    return (fault.message if language == ENGLISH else fault.message_in(language))[:LONGEST_REASON]
 
 
 def _inbound(folder: InboundFolder, names: Mapping[Path, Collection[str]], *, ages: bool) -> FolderSnapshot:

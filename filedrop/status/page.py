@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from filedrop.status.model import Count, FolderStatus, Item, Matter, Status
 
 OLD, COMPANY_OLD = 5, 20  # minutes after which the page, or a company's, warns: it is written more often (page_file)
-LONGEST = 300  # letters of a reason; the note has all of it
+LONGEST_REASON = 300  # letters of a reason; the note has all of it
 _COUNTS: dict[Count, str] = {
     "waiting": marked("Waiting"), "sending": marked("Sending"), "doubt": marked("Doubt"), "sent": marked("Sent"),
     "overdue": marked("Overdue"), "failed": marked("Failed"), "received": marked("Received"), "stuck": marked("Stuck"),
@@ -188,7 +188,7 @@ def _link(path: PurePath | None, place: Path) -> str:
 def _brief(why: str) -> str:
     """The first sentence of a reason, and not too much of that."""
     first = _sentence(re.split(r"(?<=[.!?])\s+(?=[A-Z])", why, maxsplit=1)[0])
-    return first if len(first) <= LONGEST else f"{first[:LONGEST]}…"
+    return first if len(first) <= LONGEST_REASON else f"{first[:LONGEST_REASON]}…"
 
 
 def _sentence(text: str) -> str:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from filedrop.files import NO_FILE, open_regular
 from filedrop.storage.names import names_document
-from filedrop.times import moment
+from filedrop.times import EARLIEST, moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from filedrop.files import Where
 
-_EARLIEST, _LATEST = datetime(1970, 1, 3, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+_LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 _MOST = 2**63 - 1  # the largest integer of a column in the journal
 _TOKEN = re.compile("[!-~]{1,64}")
 _BRANCH = re.compile("(?:[0-9a-f]{16})?")  # as journal/branches makes them
@@ -65,7 +65,7 @@ def number(value: object, most: int = _MOST) -> int:
 def instant(value: object) -> datetime:
     """A moment with its offset, between 1970 and 9000: every platform can convert it."""
     time = moment(text(value))
-    if time is None or not _EARLIEST < time < _LATEST:
+    if time is None or not EARLIEST < time < _LATEST:
         raise ValueError("no moment")
     return time
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.journal import Journal
 
-LONGEST = 200  # characters of an identity: it may come from a forged sidecar
+LONGEST_IDENTITY = 200  # characters of an identity: it may come from a forged sidecar
 LISTED = 20  # identities at most: for the same reason
 NAMED = 3  # files of a folder
 PATIENCE = 1.0  # seconds for a folder that nobody serves to say whether it is still there
@@ -102,7 +102,7 @@ def _sentence(before: str, now: str, numbers: dict[State, int]) -> str:
     parts = [f"{accepted} accepted there and not delivered yet, which filedrop no longer tracks"] if accepted else []
     parts += [f"{doubtful} in doubt, which filedrop no longer looks for"] if doubtful else []
     return (
-        f"this account is {now} now, but documents were posted to {printable(before)[:LONGEST]}: "
+        f"this account is {now} now, but documents were posted to {printable(before)[:LONGEST_IDENTITY]}: "
         f"{' and '.join(parts)}. Restore the former host and username until these documents are finished. Or end them: "
         "remove the files from sent/, and resolve the documents in doubt"
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 RESPONSE = "response"  # the event: the receiver has answered
 MOST = 100  # findings that are read
-MOST_TEXTS, LONGEST = 20, 2000  # texts of a fault, and letters of a value, that are accepted
+MOST_TEXTS, LONGEST_VALUE = 20, 2000  # texts of a fault, and letters of a value, that are accepted
 
 
 def findings(fault: Fault) -> list[dict[str, Any]]:
@@ -69,6 +69,7 @@ def _finding(said: dict[str, Any]) -> Finding:
 
 def _text(said: dict[str, Any]) -> Text:
     values = {name: checked.text(value) for name, value in said["values"].items()}
-    if not values.keys() <= FORMS[said["form"]].placeholders or any(len(value) > LONGEST for value in values.values()):
+    is_long = any(len(value) > LONGEST_VALUE for value in values.values())
+    if is_long or not values.keys() <= FORMS[said["form"]].placeholders:
         raise ValueError("no text of ours")
     return Text(said["form"], values)

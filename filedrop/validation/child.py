@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from filedrop.config.rules import RuleList
 
 MOST = 50  # findings of each document
-LONGEST = 1000  # characters of a sentence
+LONGEST_SENTENCE = 1000  # characters of a sentence
 STDERR = 2  # the descriptor
 _SVRL = "{http://purl.oclc.org/dsdl/svrl}"
 _WARNS = frozenset({"warning", "warn", "information", "info", "caution"})  # flags, or roles, that don't forbid
@@ -64,7 +64,7 @@ class ErrorOutput:
     def code_and_line(self) -> tuple[str, str]:
         """The code of the error that was printed, and its line in the rules; each "" where it isn't known."""
         os.lseek(STDERR, 0, os.SEEK_SET)
-        printed = os.read(STDERR, LONGEST).decode("utf-8", "replace")
+        printed = os.read(STDERR, LONGEST_SENTENCE).decode("utf-8", "replace")
         code, line = _CODE.search(printed), _LINE.search(printed)
         return code[1] if code else "", line[1] if line else ""
 
@@ -135,7 +135,7 @@ class CompiledRules:
         try:
             return str(compiled.transform_to_string(xdm_node=node))
         except saxonche.PySaxonApiError as error:
-            said, (code, line) = one_line(error, LONGEST), self._error_output.code_and_line()
+            said, (code, line) = one_line(error, LONGEST_SENTENCE), self._error_output.code_and_line()
             if code.startswith(_OF_CONTENT) or not code:
                 raise ContentError(name, said, code, line) from None
             raise NoVerdict(f"{name} could not be applied: {said} ({code}, line {line})") from None
@@ -157,7 +157,7 @@ class CompiledRules:
             try:
                 return etree.XMLSchema(etree.parse(path, _parser()))
             except (etree.LxmlError, OSError) as error:
-                raise NoVerdict(f"{path} is no schema that can be used: {one_line(error, LONGEST)}") from None
+                raise NoVerdict(f"{path} is no schema that can be used: {one_line(error, LONGEST_SENTENCE)}") from None
         if saxonche is None:
             raise NoVerdict(_INSTALL)
         try:
@@ -166,7 +166,7 @@ class CompiledRules:
                 self._saxon.set_configuration_property(_ALLOWED, "file")
             return self._saxon.new_xslt30_processor().compile_stylesheet(stylesheet_file=str(path))
         except saxonche.PySaxonApiError as error:
-            raise NoVerdict(f"{path} is no stylesheet that can be used: {one_line(error, LONGEST)}") from None
+            raise NoVerdict(f"{path} is no stylesheet that can be used: {one_line(error, LONGEST_SENTENCE)}") from None
 
 
 class ContentError(Exception):
@@ -244,7 +244,7 @@ def _of_content(error: ContentError, document: _Element) -> dict[str, Any]:
 
 
 def _finding(rule: str, message: str, *, is_fatal: bool, xpath: str, line: int | None) -> dict[str, Any]:
-    return {"rule": rule, "message": message[:LONGEST], "is_fatal": is_fatal, "xpath": xpath, "line": line}
+    return {"rule": rule, "message": message[:LONGEST_SENTENCE], "is_fatal": is_fatal, "xpath": xpath, "line": line}
 
 
 def _answer(rules: CompiledRules, asked: dict[str, Any], content: bytes) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def _answer(rules: CompiledRules, asked: dict[str, Any], content: bytes) -> dict
     except ConfigError as error:
         return {"trouble": "; ".join(error.complaints)}
     except etree.LxmlError as error:
-        return {"trouble": f"it can't be read: {one_line(error, LONGEST)}"}
+        return {"trouble": f"it can't be read: {one_line(error, LONGEST_SENTENCE)}"}
     # First what forbids, else in the order of the rules.
     found = sorted(result.findings, key=lambda finding: not finding["is_fatal"])
     answer = {"rules": names, "findings": found[:MOST], "more": max(0, len(found) - MOST), "passed": result.passed}

@@ -17,13 +17,13 @@ _NAMESPACE = re.compile(r"""\[namespace-uri\(\)=(?:'[^']*'|"[^"]*")\]""")
 _ANY = re.compile(r"(@?)\*:([\w.-]+)")
 _QUOTED = re.compile(r'"(.*?)"')
 _LOCAL_NAME = re.compile(r"""\*\[local-name\(\)=(?:'([^']*)'|"([^"]*)")\]""")
-LONGEST = 300  # characters of an XPath
+LONGEST_XPATH = 300  # characters of an XPath
 
 
 def readable(location: str) -> str:
     """An XPath without namespaces and `[1]`: /Invoice/InvoiceLine[2]/Price."""
     bare = _LOCAL_NAME.sub(r"\1\2", _NAMESPACE.sub("", location))
-    return _ANY.sub(r"\1\2", bare).replace("[1]", "")[:LONGEST]
+    return _ANY.sub(r"\1\2", bare).replace("[1]", "")[:LONGEST_XPATH]
 
 
 def line_of(location: str, document: _Element) -> int | None:

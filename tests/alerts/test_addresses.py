@@ -67,7 +67,7 @@ def test_who_has_it_and_who_not(sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_one_that_hangs(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who was told before another one hangs counts as told; the whole has a time limit."""
-    monkeypatch.setattr(addresses, "LONGEST", 20.0)
+    monkeypatch.setattr(addresses, "LONGEST_SENDING", 20.0)
     sink.hangs = {"/hangs"}
     good, hangs = f"json://{sink.at}/good", f"json://{sink.at}/hangs?rto=60"
     with pytest.raises(

@@ -134,7 +134,7 @@ def test_a_server_that_hangs(configured: Callable[..., Mail], monkeypatch: pytes
     monkeypatch.setattr(alerts.mail, "PATIENCE", 0.1)
     with answering() as port, pytest.raises(NotSent, match="doesn't respond"):
         posted(configured(port))
-    monkeypatch.setattr(alerts.mail, "LONGEST", 0.3)
+    monkeypatch.setattr(alerts.mail, "LONGEST_SENDING", 0.3)
     with dripping() as port, pytest.raises(NotSent, match="doesn't respond"):
         posted(configured(port))
 

@@ -32,7 +32,7 @@ from filedrop.model.document import State
 from filedrop.model.report import LISTED
 from filedrop.process.lock import locked_state
 from filedrop.status import daemon_file, folders
-from filedrop.status.folders import LONGEST
+from filedrop.status.folders import LONGEST_REASON
 from filedrop.status.model import CompanyStrays
 from filedrop.status.reasons import Left
 from filedrop.status.status_file import NAME, StatusFile, read
@@ -624,7 +624,7 @@ def test_much_to_tell(filedrop: Filedrop, world: World) -> None:
     filedrop("run", "--once")
     file = world.root / "status.json"
     told = json.loads(file.read_bytes())
-    failed = {"state": "failed", "file": "x.xml", "path": "/x.xml", "why": "y" * LONGEST, "code": "rejected"}
+    failed = {"state": "failed", "file": "x.xml", "path": "/x.xml", "why": "y" * LONGEST_REASON, "code": "rejected"}
     told["companies"] |= {
         f"company {number}": told["companies"]["acme"] | {"documents": [failed] * LISTED} for number in range(500)
     }

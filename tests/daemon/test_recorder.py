@@ -51,7 +51,7 @@ def answers(tmp_path: Path) -> Iterator[Answers]:
 
 def test_a_batch(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers of a batch are recorded together, as soon as no request is under way, before any is returned."""
-    monkeypatch.setattr(recorder, "LONGEST", 60.0)
+    monkeypatch.setattr(recorder, "LONGEST_LULL", 60.0)
     answers.recorder.start()
     for nth in range(3):
         answers.put(nth)

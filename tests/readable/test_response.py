@@ -7,7 +7,7 @@ import io
 import pytest
 from support.responses import order_response, response
 
-from filedrop.readable.response import LONGEST, replies_in
+from filedrop.readable.response import LONGEST_VALUE, replies_in
 
 PLAIN = response("1001", reason="").replace(
     b"<cac:Status><cbc:StatusReasonCode>REF</cbc:StatusReasonCode><cbc:StatusReason></cbc:StatusReason></cac:Status>",
@@ -85,9 +85,9 @@ def test_of_an_order() -> None:
 
 def test_of_very_many_lines() -> None:
     """However many lines a response has, its reason stays short."""
-    assert len(reason_of(lines=line("<cbc:Description>Too long</cbc:Description>", "7") * 1000)) <= LONGEST
+    assert len(reason_of(lines=line("<cbc:Description>Too long</cbc:Description>", "7") * 1000)) <= LONGEST_VALUE
     many = "".join(line(f"<cbc:Description>Reason {nth}</cbc:Description>", str(nth)) for nth in range(1000))
-    assert len(reason_of(lines=many)) <= LONGEST
+    assert len(reason_of(lines=many)) <= LONGEST_VALUE
 
 
 def test_the_same_twice() -> None:

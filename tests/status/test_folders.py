@@ -169,7 +169,7 @@ def test_a_folder_that_is_slow(world: World, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Directory, "scan", scan)
     monkeypatch.setattr(folders, "PATIENCE", 0.0)
     slow = survey.look()
-    monkeypatch.setattr(patience, "LONGEST", -1.0)
+    monkeypatch.setattr(patience, "UNAVAILABLE_AFTER", -1.0)
     silent = survey.look()
     may_go_on.set()
     assert {one.trouble for one in slow.values()} == {""}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _PIECE = 64 * 1024  # sendall's time-out is for all its bytes: sending pieces makes it one for silence
 _SLOWEST = 10_000  # bytes a second: each byte of the body extends the answer's deadline
-_LONGEST = 3600.0  # seconds by which the deadline is extended at most
+_LONGEST_EXTENSION = 3600.0  # seconds by which the deadline is extended at most
 _OVERHEAD = 16  # received bytes for each byte of the body; chunks of one byte need six
 _ALLOWANCE = 64 * 1024  # bytes that this rule adds to the size of the body
 _INTERIM_AT_MOST = 100  # interim answers before the final one
@@ -106,7 +106,7 @@ class _LimitedStream(io.RawIOBase):
         self._sock = sock
         self._silence = sock.gettimeout() or 0.0
         self._until = time.monotonic() + 2 * self._silence
-        self._latest = self._until + _LONGEST
+        self._latest = self._until + _LONGEST_EXTENSION
         self.in_body = False
         self.at_end = False
         self.came = self.given = 0  # bytes: received since the body began, and returned as the body

@@ -34,13 +34,13 @@ KINDS = {
     Number.FAILED: win32evtlog.EVENTLOG_ERROR_TYPE,
     Number.ALARM: win32evtlog.EVENTLOG_WARNING_TYPE,
 }
-LONGEST = 30_000  # characters; ReportEvent takes 31,839
+LONGEST_ENTRY = 30_000  # characters; ReportEvent takes 31,839
 
 
 def report(source: str, number: Number, sentence: str) -> None:
     """Report it; what can't be told there (a full log, say) stops nothing."""
     with contextlib.suppress(pywintypes.error):
-        win32evtlogutil.ReportEvent(source, number, eventType=KINDS[number], strings=[sentence[:LONGEST]])
+        win32evtlogutil.ReportEvent(source, number, eventType=KINDS[number], strings=[sentence[:LONGEST_ENTRY]])
 
 
 def add_source(source: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ANSWER = "check.json"
-LONGEST = 300.0  # seconds for all folders, each of which may hang for a while, and for the access point
+LONGEST_CHECK = 300.0  # seconds for all folders, each of which may hang for a while, and for the access point
 
 
 def command(path: Path) -> str:
@@ -35,7 +35,7 @@ def answer(path: Path) -> None:
     state = config.state
     # It looks at all that the service can do: it needs the passwords, and tries the programs.
     passed = [*config.password_variables, *config.pass_environment]
-    done = run(filedrop_command("--config", str(path), "check", "--json"), seconds=LONGEST, passed=passed)
+    done = run(filedrop_command("--config", str(path), "check", "--json"), seconds=LONGEST_CHECK, passed=passed)
     said = [text.decode("utf-8", "replace") for text in (done.stdout, done.stderr)]
     draft = state / f"{ANSWER}.tmp"
     draft.write_text(json.dumps([done.returncode, *said]))
@@ -59,7 +59,7 @@ def ask(path: Path) -> subprocess.CompletedProcess[str]:
     file = configuration.load(path).state / ANSWER
     file.unlink(missing_ok=True)
     manager.have_check(name)
-    until = time.monotonic() + LONGEST
+    until = time.monotonic() + LONGEST_CHECK
     while not file.exists():
         found = manager.read(name)
         if time.monotonic() > until or found is None or (found.state == "stopped" and not file.exists()):
