@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
-from support import matrix
+from support import corpus, matrix
 from support.memory import folder_in_memory
 from support.postgres import Servers, versions
 from support.scripted import Scripted
@@ -191,7 +191,12 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How much of each long matrix was run. A full run records it in the page of figures."""
+    """How many tests had no corpus, and how much of each long matrix was run.
+
+    A full run records the matrices in the page of figures.
+    """
+    if left_out := corpus.told(terminalreporter.getreports("skipped")):
+        terminalreporter.write_line(left_out)
     reports = list(chain.from_iterable(terminalreporter.stats.values()))
     if lines := list(matrix.told(reports)):
         how = "full" if matrix.is_full() else f"{matrix.SEED}={matrix.seed_of_run()}; {matrix.MATRIX}=full runs all"

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.commands import ask
+from support.corpus import needs_corpus
 from support.documents import SELLER, invoice, listed_as
 from support.matrix import quick
 from support.pdfs import enveloped
 from support.responses import tie_responses
-from support.rules import published, published_rules
+from support.rules import published_rules
 from support.stepping import RULES, Life
 
 from filedrop.config import parse
@@ -175,7 +176,7 @@ def test_name_of_a_file_in_decomposed_letters(tmp_path: Path) -> None:
     assert (identity.receiver, identity.sources["receiver"]) == ("0192:810418052", "mapping 1")
 
 
-@published
+@needs_corpus
 @pytest.mark.parametrize(
     ("name", "says", "xpath", "line"),
     quick(

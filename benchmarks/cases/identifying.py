@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from benchmarks.frame import Bench, Figure, Must, Rounds, Samples, Skipped, case
 from benchmarks.installation import WITHOUT_CONFIG
 from benchmarks.processes import FILEDROP, PYTHON, SECONDS, Cost, cost_of
+from tests.support.corpus import DOCUMENTS, IS_THERE
 from tests.support.documents import invoice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
 LXML = """
 import sys
 from lxml import etree
@@ -36,10 +36,10 @@ def parse(folder: Path, *files: Path) -> Cost:
 
 @case("identify-corpus")
 def identify_corpus(bench: Bench) -> Iterator[Figure]:
-    """All real documents of ../shared/corpus in one `filedrop identify --json`, start-up included."""
-    if not CORPUS.is_dir():
-        raise Skipped(f"the corpus is not there: {CORPUS}")
-    files = sorted(Path(folder) / name for folder, _, names in os.walk(CORPUS) for name in names)
+    """All real documents of FILEDROP_CORPUS in one `filedrop identify --json`, start-up included."""
+    if not IS_THERE:
+        raise Skipped("FILEDROP_CORPUS names no folder that has them")
+    files = sorted(Path(folder) / name for folder, _, names in os.walk(DOCUMENTS) for name in names)
     files = files[:: bench.amount(1, tiny=100)]
     folder = bench.new_folder()
     ours, lxml = bench.in_turn(lambda: identify(folder, *files), lambda: parse(folder, *files))

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support import promises
+from support.corpus import needs_corpus
 from support.documents import BUYER, SELLER, credit_note, envelope, invoice, order
 from support.faults import cut_after, instead, reset_before
 from support.plug import tapped
 from support.reused import Shelf
 from support.rights import as_anyone
-from support.rules import published, published_rules
+from support.rules import published_rules
 from support.schemas import wrong
 from support.stepping import RULES, Life
 from support.systems import modes
@@ -134,7 +135,7 @@ def test_an_answer_by_each_folder(world: World, life: Life) -> None:
     assert not list(world.inbound.glob("*/*.why.txt"))
 
 
-@published
+@needs_corpus
 def test_answers_are_valid(world: World, life: Life, tmp_path: Path) -> None:
     """Each answer, also with odd texts in it, keeps the network's rules for Invoice Responses."""
     odd = invoice("1 & <2>", sender=BUYER, receiver=SELLER).replace("Kjøper".encode(), b"K&amp;K &lt;Ltd&gt;")

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.corpus import CORPUS, DOCUMENTS, needs_corpus
 from support.documents import BILLING_PROCESS, BUYER, INVOICE_ID, SELLER
 from support.world import World
 
 if TYPE_CHECKING:
     from filedrop.daemon.daemon import Daemon
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 IDS = ("sender", "receiver", "document_id", "process_id")
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+pytestmark = needs_corpus
 
 
 def chosen(count: int) -> dict[str, dict[str, str]]:
@@ -30,7 +30,7 @@ def chosen(count: int) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     contents = set()
     for row in sorted(rows, key=lambda row: row["file"]):
-        meaning = ET.canonicalize(from_file=str(CORPUS / "documents" / row["file"]), strip_text=True)
+        meaning = ET.canonicalize(from_file=str(DOCUMENTS / row["file"]), strip_text=True)
         if meaning not in contents:
             contents.add(meaning)
             kind = row["file"].partition("/")[0], row["root_local"]
@@ -68,7 +68,7 @@ def test_sixty_documents_each_way(tmp_path: Path, quirks: bool) -> None:  # noqa
     documents = chosen(60)
     assert len(documents) == 60
     names = {f"{number:02}-{Path(file).name}": file for number, file in enumerate(documents)}
-    contents = {name: (CORPUS / "documents" / file).read_bytes() for name, file in names.items()}
+    contents = {name: (DOCUMENTS / file).read_bytes() for name, file in names.items()}
     companies = {"acme": "{participants: []}", "fjord": f'{{participants: ["{SELLER}"]}}'}
     with World(tmp_path, quirks=quirks, companies=companies) as world:
         world.inbound = world.root / "fjord" / "inbound"

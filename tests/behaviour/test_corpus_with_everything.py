@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
+from support.corpus import DOCUMENTS, needs_corpus
 from support.documents import BILLING, BILLING_PROCESS, BUYER, SELLER
 from support.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
 EVERYTHING = {"attachments": "beside", "readable": "html"}
 CBC = "{urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2}"
 EMBEDDING = f"{CBC}EmbeddedDocumentBinaryObject", "AttachmentBinaryObject"  # CII's namespace has many versions
@@ -32,7 +32,7 @@ SCHEMES = "http:", "https:", "//", "javascript:", "data:", "file:"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}"),
+    needs_corpus,
 ]
 
 
@@ -41,7 +41,7 @@ def test_the_whole_corpus_with_everything(tmp_path: Path) -> None:
 
     Nothing else does, and all messages are marked as read.
     """
-    contents = [path.read_bytes() for path in sorted(CORPUS.rglob("*")) if path.is_file()]
+    contents = [path.read_bytes() for path in sorted(DOCUMENTS.rglob("*")) if path.is_file()]
     assert len(contents) == 827
     with World(tmp_path, inbound=EVERYTHING, read_timeout="30s") as world:
         world.sandbox.store.connect({SELLER: "acme", BUYER: "buyer"})

@@ -8,10 +8,10 @@ from __future__ import annotations
 import io
 import json
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.corpus import DOCUMENTS, needs_corpus
 from support.documents import SELLER, credit_note, invoice, listed_as, order
 from support.responses import invoice_status, message_level, response, tie_responses
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from support.world import World
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
-CDARS = CORPUS / "phax+ph-cii" / "ph-cii-testfiles/src/main/resources/external/test-cdar/d22b"
-LEVELS = CORPUS / "OxalisCommunity+vefa-peppol" / "peppol-mls/src/test/resources/mls/good"
+CDARS = DOCUMENTS / "phax+ph-cii" / "ph-cii-testfiles/src/main/resources/external/test-cdar/d22b"
+LEVELS = DOCUMENTS / "OxalisCommunity+vefa-peppol" / "peppol-mls/src/test/resources/mls/good"
 
 RULE = (
     "Validation gives error [CL-T77-R002]- Tax categories MUST be coded using UN/ECE 5305 code list "
@@ -237,7 +236,7 @@ def test_ambiguous_ones(french: World) -> None:
         assert why.endswith("VAT rate incorrect")
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+@needs_corpus
 def test_the_corpus(french: World) -> None:
     """Of the 11 real statuses each is tied to its invoice, but those of 212; of the 3 real MLS each to its message."""
     names = {"third": "F202500003", "sixth": "F202500006", "seventh": "F202500007", "slack": "PATest_SP_UBL_01"}

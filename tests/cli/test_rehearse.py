@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.commands import ask, run_here
+from support.corpus import CORPUS, DOCUMENTS, needs_corpus
 from support.documents import BUYER, SELLER, credit_note, invoice
 from support.faults import answered, instead
 from support.matrix import is_full
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from support.faults import Exchange
     from support.world import World
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 STRANGER = "0192:974760673"  # in good form, and in no directory here
 TAX_NUMBER = b"NO810418052MVA"  # the buyer's, in each invoice
 
@@ -276,7 +276,7 @@ def settled(world: World) -> bool:
     return all(place.split("/")[0] in ("archive", "failed") for place in world.places().values())
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+@needs_corpus
 def test_the_corpus(make_world: Callable[..., World]) -> None:
     """What is said of real documents is what a run then does with them."""
     world = make_world(outbound={"directory": "refuse"}, companies={"acme": "{participants: []}"})
@@ -285,7 +285,7 @@ def test_the_corpus(make_world: Callable[..., World]) -> None:
     chosen = rows if is_full() else rows[:: len(rows) // 30]
     known = {row["receiver"].lower(): "buyer" for row in chosen[::2] if row["receiver"]}
     world.sandbox.store.connect(known | {SELLER: "acme", BUYER: "buyer"})
-    documents = {f"{number:03}": (CORPUS / "documents" / row["file"]).read_bytes() for number, row in enumerate(chosen)}
+    documents = {f"{number:03}": (DOCUMENTS / row["file"]).read_bytes() for number, row in enumerate(chosen)}
     said = {Path(one["file"]).name: one for one in rehearsed(world, **documents)["documents"]}
     for name, content in documents.items():
         world.drop(f"{name}.xml", content)

@@ -5,26 +5,29 @@ from __future__ import annotations
 import json
 from datetime import date
 from importlib import import_module
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from support import codelists as make
 from support.commands import run_here
 from support.configuration import BASE
+from support.corpus import CODELISTS, needs_corpus
 from support.documents import BUYER, SELLER, invoice
 
 from filedrop.identify import codelist, participants
 
-PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "codelists"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 OURS = make.OURS
 
 
-@pytest.mark.skipif(not PUBLISHED.is_dir(), reason=f"the published code lists are not there: {PUBLISHED}")
+@needs_corpus
 def test_made(tmp_path: Path) -> None:
     """The files in the project are what the published lists come to, as they would in a folder of `codelists`."""
     source = tmp_path / "published"
     source.mkdir()
-    for path in PUBLISHED.glob("*.json"):
+    for path in CODELISTS.glob("*.json"):
         (source / path.name).write_bytes(path.read_bytes())
     (source / "changelog.html").write_text("<h3>v9.7 - 2026-07-02</h3>")
     target = tmp_path / "made"
@@ -35,20 +38,20 @@ def test_made(tmp_path: Path) -> None:
         assert path.read_bytes() == (OURS / path.name).read_bytes()
 
 
-@pytest.mark.skipif(not PUBLISHED.is_dir(), reason=f"the published code lists are not there: {PUBLISHED}")
+@needs_corpus
 def test_complete() -> None:
     """Every published document type is known by its id, with its processes and its best state."""
-    published = json.loads((PUBLISHED / "document-types.json").read_text(encoding="utf-8"))["values"]
+    published = json.loads((CODELISTS / "document-types.json").read_text(encoding="utf-8"))["values"]
     for entry in published:
         known = codelist.document_entry(entry["value"])
         assert known is not None, entry["value"]
         assert entry["state"] == known.state or known.state == "active"
 
 
-@pytest.mark.skipif(not PUBLISHED.is_dir(), reason=f"the published code lists are not there: {PUBLISHED}")
+@needs_corpus
 def test_examples() -> None:
     """What the list itself gives as examples of an active scheme are participants without a doubt."""
-    for entry in json.loads((PUBLISHED / "participant-identifier-schemes.json").read_text(encoding="utf-8"))["values"]:
+    for entry in json.loads((CODELISTS / "participant-identifier-schemes.json").read_text(encoding="utf-8"))["values"]:
         examples = entry.get("examples", "").split("\n") if entry["state"] == "active" else []
         for example in {*examples} - {"", "ATU12345678"}:  # which is made up
             assert not participants.doubts("sender", f"{entry['iso6523']}:{example.replace(' ', '')}")

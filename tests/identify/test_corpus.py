@@ -1,19 +1,18 @@
-"""Real documents of public repositories, read where they lie beside the project: none of them is part of it."""
+"""Real documents of public repositories, read where FILEDROP_CORPUS has them: none of them is part of the project."""
 
 from __future__ import annotations
 
 import csv
 from functools import cache
-from pathlib import Path
 
 import pytest
+from support.corpus import CORPUS, DOCUMENTS, needs_corpus
 
 from filedrop.errors import DocumentError
 from filedrop.identify import Identity, identify, read, wire
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 FIELDS = ("sender", "receiver", "document_id", "process_id")
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+pytestmark = needs_corpus
 
 EXCEPTIONS = {
     # Expected is ...::2.1, but the code list has this customization as 2.2 (active) and as 2.1 ("deprecated" since 7.3,
@@ -29,7 +28,7 @@ def expected() -> list[dict[str, str]]:
 
 @cache
 def identity_of(file: str) -> Identity:
-    with (CORPUS / "documents" / file).open("rb") as opened:
+    with (DOCUMENTS / file).open("rb") as opened:
         return identify(read(opened))
 
 
@@ -57,7 +56,7 @@ def test_sources() -> None:
 def test_wire() -> None:
     """Every real document goes on the wire as long as announced, and means the same there."""
     for row in expected():
-        with (CORPUS / "documents" / row["file"]).open("rb") as file:
+        with (DOCUMENTS / row["file"]).open("rb") as file:
             reading = read(file)
             file.seek(0)
             assert sum(map(len, wire(file, reading))) == reading.wire_size, row["file"]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.corpus import DOCUMENTS, needs_corpus
 from support.documents import BUYER, SELLER, credit_note, envelope, invoice, order
-from support.prepared import CORPUS, in_corpus, newly_broken, on_the_wire, pieces, undone, written
-from support.rules import published
+from support.prepared import in_corpus, newly_broken, on_the_wire, pieces, undone, written
 
 from filedrop.config import parse
 from filedrop.errors import DocumentError
@@ -192,14 +192,14 @@ def _check(path: Path) -> None:
     assert all(getattr(before, fact) == getattr(after, fact) for fact in facts)
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+@needs_corpus
 def test_corpus_sample() -> None:
     """A real document gets the ids, and is the same document otherwise."""
-    _check(CORPUS / "OpenPEPPOL+peppol-bis-invoice-3" / "rules" / "examples" / "base-example.xml")
+    _check(DOCUMENTS / "OpenPEPPOL+peppol-bis-invoice-3" / "rules" / "examples" / "base-example.xml")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+@needs_corpus
 def test_corpus() -> None:
     """Every real document for which there is such a rule gets the ids, and is the same document otherwise."""
     paths = in_corpus(lambda reading: reading.endpoints)
@@ -212,8 +212,7 @@ def test_corpus() -> None:
 
 
 @pytest.mark.slow
-@published
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+@needs_corpus
 def test_corpus_by_the_published_rules(tmp_path: Path) -> None:
     """No real document breaks a rule after the change that it kept before."""
     found = newly_broken(in_corpus(lambda reading: reading.endpoints), prepared, tmp_path / "rules")

@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
+from support.corpus import DOCUMENTS, needs_corpus
 from support.documents import cii, credit_note, envelope, invoice, order, with_attachments
-from support.prepared import CORPUS, in_corpus, newly_broken, on_the_wire, pieces, undone, written
-from support.rules import published
+from support.prepared import in_corpus, newly_broken, on_the_wire, pieces, undone, written
 
 from filedrop.errors import DocumentError
 from filedrop.identify import read
@@ -179,14 +179,14 @@ def _check(path: Path) -> None:
     assert all(getattr(before, fact) == getattr(after, fact) for fact in facts)
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+@needs_corpus
 def test_corpus_sample() -> None:
     """A real document gets the PDF, and is the same document otherwise."""
-    _check(CORPUS / "OpenPEPPOL+peppol-bis-invoice-3" / "rules" / "examples" / "base-example.xml")
+    _check(DOCUMENTS / "OpenPEPPOL+peppol-bis-invoice-3" / "rules" / "examples" / "base-example.xml")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+@needs_corpus
 def test_corpus() -> None:
     """Every real invoice gets the PDF, or is refused in words, and is the same document otherwise."""
     paths, done = in_corpus(may_have_attachments), 0
@@ -200,8 +200,7 @@ def test_corpus() -> None:
 
 
 @pytest.mark.slow
-@published
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+@needs_corpus
 def test_corpus_by_the_published_rules(tmp_path: Path) -> None:
     """No real document breaks a rule with the PDF that it kept without."""
     found = newly_broken(in_corpus(may_have_attachments), prepared, tmp_path / "rules")

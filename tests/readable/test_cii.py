@@ -7,7 +7,8 @@ import re
 from html import unescape
 
 import pytest
-from support.rules import CEN, PUBLISHED, published
+from support.corpus import RULES, needs_corpus
+from support.rules import CEN
 
 from filedrop.readable import html, sheets
 
@@ -56,10 +57,10 @@ def test_a_credit_note(code: str, title: str) -> None:
     assert said(code=code).startswith(f"{title} 4001")
 
 
-@published
+@needs_corpus
 def test_all_credit_notes() -> None:
     """What the rule BR-CL-01 takes as the type of a credit note is called one."""
-    rules = (PUBLISHED / CEN).read_text(encoding="utf-8")
+    rules = (RULES / CEN).read_text(encoding="utf-8")
     listed = re.search(r"self::cbc:CreditNoteTypeCode .*?contains\('([\d ]+)'", rules)
     assert listed
     assert {said(code=code).partition(" 4001")[0] for code in listed[1].split()} == {"Credit note"}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import etree
 from support import pages
+from support.corpus import IS_THERE, REASON, needs_corpus
 from support.documents import invoice
-from support.rules import PUBLISHED
 
 from filedrop.readable import sheets
 from filedrop.texts.languages import LANGUAGES
@@ -31,13 +31,13 @@ def shown(document: etree._Element, language: str = "en") -> Sheet:
 @pytest.mark.parametrize("kind", pages.KINDS)
 def test_each_term_of_a_standard(kind: str) -> None:
     """A document with all terms of its standard has each on its page, beside a label and outside of other details."""
-    if kind in pages.RULES and not PUBLISHED.is_dir():
-        pytest.skip(f"the network's rules are not there: {PUBLISHED}")
+    if kind in pages.RULES and not IS_THERE:
+        pytest.skip(REASON)
     document = pages.complete(kind)
     assert pages.left_out(document, shown(document)) == []
 
 
-@pytest.mark.skipif(not pages.CORPUS.is_dir(), reason="the corpus isn't there")
+@needs_corpus
 def test_values_of_real_documents(sample: Sample) -> None:
     """Of the values of real documents, at least 97 of a hundred are on their pages outside of other details."""
     found: dict[str, list[etree._Element]] = {name: [] for name in NAMES}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from lxml import etree
+from support.corpus import DOCUMENTS, needs_corpus
 
 from filedrop.identify.content import business_document
 from filedrop.readable import sheets
@@ -20,7 +21,6 @@ from filedrop.readable import sheets
 if TYPE_CHECKING:
     from support.matrix import Sample
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
 UBL = "urn:oasis:names:specification:ubl:schema:xsd:{0}-2"
 KINDS = {
     **{name: f"{{{UBL.format(name)}}}{name}" for name in ("Invoice", "CreditNote", "Order", "OrderResponse")},
@@ -43,7 +43,7 @@ SMALL = 0.03  # seconds of CPU time that say nothing
 def rich() -> dict[str, etree._Element]:
     """By kind, a document that has every element, once, that some document of this kind in the corpus has."""
     roots = {KINDS[kind]: etree.Element(KINDS[kind]) for kind in KINDS}
-    for path in sorted(CORPUS.rglob("*.xml")):
+    for path in sorted(DOCUMENTS.rglob("*.xml")):
         with suppress(etree.XMLSyntaxError):
             document = business_document(etree.parse(path).getroot())
             if document.tag in roots:
@@ -104,14 +104,14 @@ def places(root: etree._Element) -> list[tuple[str, int]]:
     return [(path, size) for path, size in found if any(name in MENTIONED for name in path.split("}")[-1:])]
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus isn't there")
+@needs_corpus
 def test_twice_as_much(sample: Sample) -> None:
     """All that is in one place of a document is repeated, each place in turn: neither result nor work grows faster."""
     of_kinds = [(kind, *place) for kind in KINDS for place in places(rich()[kind])]
     repeat_each(sample(of_kinds, 40), FEW)
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus isn't there")
+@needs_corpus
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # several in one
 def test_twice_as_much_of_a_lot(sample: Sample) -> None:

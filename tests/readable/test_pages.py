@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.corpus import DOCUMENTS, needs_corpus
 from support.documents import credit_note, envelope, invoice, order, with_attachments
 
 from filedrop import readable
@@ -21,7 +22,6 @@ from filedrop.texts.languages import LANGUAGES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 FOLDER = Path(readable.__file__).parent
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "main", "header", "footer", "section", "div", "h1", "h2", "p",
@@ -312,10 +312,10 @@ def test_very_many_lines() -> None:
     assert "10 more lines are in the document and not on this page." in said
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"the corpus is not there: {CORPUS}")
+@needs_corpus
 def test_real_documents() -> None:
     """Each kind of real document has a page, and each page is harmless."""
-    files = sorted(path for path in (CORPUS / "documents").rglob("*") if path.is_file())
+    files = sorted(path for path in DOCUMENTS.rglob("*") if path.is_file())
     pages = 0
     for file in files[::12]:
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
-from support.rules import PUBLISHED
+from support import corpus as data
 
 from filedrop.identify.content import business_document
 from filedrop.readable.words import words
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from filedrop.readable import Sheet
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
 TERMS = Path(__file__).parent / "terms"
 UBL = "urn:oasis:names:specification:ubl:schema:xsd:"
 UN = "urn:un:unece:uncefact:data:standard:"
@@ -178,7 +177,7 @@ def _terms(kind: str) -> tuple[str, list[str]]:
     if file.is_file():
         namespace, *paths = file.read_text(encoding="utf-8").split("\n")
         return namespace, [path for path in paths if path]
-    rules = (PUBLISHED / f"PEPPOLBIS-{RULES[kind]}.xslt").read_text(encoding="utf-8")
+    rules = (data.RULES / f"PEPPOLBIS-{RULES[kind]}.xslt").read_text(encoding="utf-8")
     name = kind.partition(" ")[0]
     matched = re.findall(rf'match="/ubl:{name}(/[^"]*[^*"])"', rules)
     paths = [path for path in matched if not re.search(r"[|\[*]", path)]
@@ -202,7 +201,7 @@ KINDS = ("Invoice", "CreditNote", "CrossIndustryInvoice", "CrossDomainAcknowledg
 def corpus(kinds: Iterable[str]) -> Iterator[etree._Element]:
     """The real documents of these kinds; their names are those of other standards, too."""
     roots = {f"{{{_terms(kind)[0]}}}{kind.partition(' ')[0]}" for kind in kinds}
-    for path in sorted(path for path in CORPUS.rglob("*") if path.is_file()):
+    for path in sorted(path for path in data.DOCUMENTS.rglob("*") if path.is_file()):
         try:
             root = business_document(etree.parse(path).getroot())
         except etree.XMLSyntaxError:

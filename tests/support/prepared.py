@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from support.corpus import DOCUMENTS
 from support.documents import BUYER, invoice
 from support.rules import published_rules
 from support.stepping import RULES, Life
@@ -17,6 +17,7 @@ from filedrop.validation import Kind, validator_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from support.stepping import Clock
     from support.world import World
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from filedrop.identify import Reading
     from filedrop.prepare import Edit
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "documents"
 PDF = b"%PDF-1.7\n" + bytes(range(256)) + b"\n%%EOF\n"
 STATED = "0088:7300010000001"  # the receiver that the documents state, in place of BUYER
 PREPARE = {"prepare": "{ids: true}"}  # of `outbound`
@@ -122,7 +122,7 @@ def undone(posted: bytes, document: bytes, made: list[Edit]) -> bytes:
 def in_corpus(is_wanted: Callable[[Reading], object]) -> list[Path]:
     """The documents of the corpus that can be read and that this says yes to."""
     found = []
-    for path in sorted(CORPUS.rglob("*.xml")):
+    for path in sorted(DOCUMENTS.rglob("*.xml")):
         with path.open("rb") as file:
             try:
                 if is_wanted(read(file)):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
+from support.corpus import RULES
 from support.documents import BILLING
 
-PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "rules" / "2026.5"
-published = pytest.mark.skipif(not PUBLISHED.is_dir(), reason=f"the network's rules are not there: {PUBLISHED}")
+if TYPE_CHECKING:
+    from pathlib import Path
+
 CEN, PEPPOL, SELF = "CEN-EN16931-UBL.xslt", "PEPPOL-EN16931-UBL.xslt", "PEPPOL-EN16931-UBL-SB.xslt"
 BIS = "urn:fdc:peppol.eu:poacc:trns:"
 PUBLISHED_FOR = [  # root elements, CustomizationID, files
@@ -89,7 +90,7 @@ documents:
 def published_rules(folder: Path) -> Path:
     """A folder with the network's own rules."""
     folder.mkdir()
-    for file in PUBLISHED.glob("*.xslt"):
+    for file in RULES.glob("*.xslt"):
         (folder / file.name).symlink_to(file)
     sets = [
         f'  - {{document: {roots}, customization: "{customization}", rules: [{", ".join(files)}]}}\n'

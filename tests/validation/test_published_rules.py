@@ -9,8 +9,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support.corpus import CORPUS, needs_corpus
 from support.documents import credit_note, invoice
-from support.rules import PUBLISHED, published, published_rules
+from support.rules import published_rules
 
 from filedrop.validation import ByRules, Kind
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from filedrop.validation import Verdict
 
-CORPUS = PUBLISHED.parents[1] / "corpus"
 PATIENCE = 600.0  # seconds: the machine may be busy
 EXAMPLES = (
     "OpenPEPPOL+peppol-bis-invoice-3/rules/",
@@ -124,14 +124,14 @@ def judged(validator: ByRules, content: bytes) -> Verdict:
     return validator.judge(Kind(root, customization[1].decode()), [content])
 
 
-@published
+@needs_corpus
 @pytest.mark.parametrize("content", [invoice(), credit_note()], ids=["invoice", "credit note"])
 def test_what_the_edits_begin_with(validator: ByRules, content: bytes) -> None:
     """The documents of the tests' own writing are valid: what is refused below, the edit has broken."""
     assert not [finding for finding in judged(validator, content).findings if finding.is_fatal]
 
 
-@published
+@needs_corpus
 @pytest.mark.parametrize(("rule", "edit"), BROKEN, ids=[rule for rule, _ in BROKEN])
 def test_broken_by_hand(validator: ByRules, rule: str, edit: tuple[str, str, int]) -> None:
     """Each is refused by the rule that was meant, which says where, in a line that is in the document."""
@@ -145,7 +145,7 @@ def test_broken_by_hand(validator: ByRules, rule: str, edit: tuple[str, str, int
     assert 1 < (found[rule].line or 0) <= content.count(b"\n") + 1
 
 
-@published
+@needs_corpus
 def test_a_value_that_is_none(validator: ByRules) -> None:
     """A text where an amount belongs, at which the rules break off, is the document's fault, and its line is told."""
     content = edited(text("cbc:TaxInclusiveAmount", "1.656,25"))
@@ -163,7 +163,7 @@ def test_enough_are_broken() -> None:
 
 
 @pytest.mark.slow
-@published
+@needs_corpus
 @pytest.mark.timeout(1200)
 def test_the_corpus(tmp_path: Path) -> None:
     """Of all real documents something is said, and the network's own examples are valid by its own rules."""
