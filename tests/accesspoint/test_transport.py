@@ -20,7 +20,7 @@ from support.scripted import Exchange, Script, Scripted, answer, bomb, cut, drip
 from support.systems import certificates
 
 from filedrop.accesspoint.transport.troubles import why
-from filedrop.errors import AccessPointError, ConfigError, NoClearAnswer, Unavailable
+from filedrop.errors import AccessPointError, ConfigError, NoClearAnswer, Unavailable, WrongAddress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,6 +65,15 @@ def test_size(server: Scripted, access_point: AccessPoint, script: Script) -> No
     """However large an answer is, no more than a few megabytes of it are taken."""
     server.on("GET", "/statistics", script)
     with pytest.raises(AccessPointError, match="larger than 8 MB"):
+        access_point.probe()
+
+
+def test_size_of_a_redirect(server: Scripted, access_point: AccessPoint) -> None:
+    """The same holds for a redirect, whose body is of no use."""
+    endless_redirect = endless(b"HTTP/1.1 302 Found\r\nLocation: /inbox\r\n\r\n", b" " * 65536)
+    server.on("GET", "/statistics", endless_redirect)
+    server.on("GET", "/inbox", endless_redirect)
+    with pytest.raises(WrongAddress, match="answered 302 and points to /inbox"):
         access_point.probe()
 
 

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import requests
-from urllib3 import Timeout
-from urllib3.exceptions import HTTPError, ProxyError
+from urllib3.exceptions import HTTPError
 
 from filedrop.accesspoint.transport.header import Header, basic
 from filedrop.accesspoint.transport.incoming import Incoming
@@ -36,8 +35,6 @@ from filedrop.errors import ConfigError, NoClearAnswer, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from urllib3 import BaseHTTPResponse
 
     from filedrop.accesspoint.links import Address
     from filedrop.accesspoint.multipart import Multipart
@@ -137,7 +134,7 @@ class Transport:
             line.own.close()
         response = self._send(line.own, method, url, headers, body, silence=silence)
         try:
-            if response.status in (401, 403) and (header := self._login.renewed(headers["Authorization"])):
+            if response.status_code in (401, 403) and (header := self._login.renewed(headers["Authorization"])):
                 response.close()
                 headers["Authorization"] = header
                 response = self._send(line.own, method, url, headers, body, silence=silence)
@@ -206,12 +203,13 @@ class Transport:
         body: Multipart | None,
         *,
         silence: float | None = None,
-    ) -> BaseHTTPResponse:
+    ) -> requests.Response:
         connect, read = self._timeout
         if silence is not None:
             connect, read = min(connect, silence), min(read, silence)
-        parts = urlsplit(url)
-        target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+        request = requests.PreparedRequest()  # by hand: requests would encode the url again
+        request.method, request.url, request.body = method, url, body  # type: ignore[assignment] # any iterable will do
+        request.prepare_headers(headers)
         if body is not None:
             body.was_asked_for = False
         if not self._has_read_ca_file:
@@ -220,26 +218,16 @@ class Transport:
             except ConfigError as error:
                 raise Unavailable(str(error)) from error
         try:
-            response: BaseHTTPResponse = connections.pool(url, self._proxies).urlopen(
-                method,
-                target,
-                body=body,
-                headers=headers,
-                timeout=Timeout(connect=connect, read=read),
-                retries=False,
-                redirect=False,
-                preload_content=False,
-            )
+            return connections.send(request, stream=True, timeout=(connect, read), proxies=self._proxies)
         except (requests.RequestException, HTTPError) as error:
             with suppress(ConfigError):  # it may have been renewed: the next connection goes by what it has now, too
                 self.read_ca_file()
-            there = "the proxy" if isinstance(error, ProxyError) else url
+            there = "the proxy" if isinstance(error, requests.exceptions.ProxyError) else url
             if body is not None and body.was_asked_for:
                 raise NoClearAnswer(
                     f"{there} may have received the document, but gave no answer: {why(error)}"
                 ) from error
             raise Unavailable(f"cannot reach {there}: {why(error)}") from error
-        return response
 
     def _line(self) -> _Line:
         line: _Line | None = getattr(self._local, "line", None)

@@ -17,7 +17,7 @@ from filedrop.errors import NoClearAnswer, Unavailable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from urllib3 import BaseHTTPResponse
+    from requests import Response
 
 LARGEST = 8 * 1024 * 1024  # bytes of an answer, except documents; a page of 25 messages has about 50 KB
 _BLOCK = 64 * 1024
@@ -27,11 +27,11 @@ _GZIP = b"\x1f\x8b"
 class Incoming:
     """An answer whose head has been read. `login` is the Authorization header of its request, from `login_keys`."""
 
-    def __init__(self, url: str, response: BaseHTTPResponse, *, login: str = "", login_keys: str = "") -> None:
+    def __init__(self, url: str, response: Response, *, login: str = "", login_keys: str = "") -> None:
         self.url = url
-        self.status = response.status
+        self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
-        self._raw = response
+        self._raw = response.raw
         self._login = login
         self._login_keys = login_keys
 

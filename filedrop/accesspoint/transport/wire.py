@@ -16,8 +16,8 @@ import ipaddress
 import ssl
 import time
 from functools import partial
+from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import requests
 import truststore
@@ -47,35 +47,35 @@ def tls() -> ssl.SSLContext:
     return context
 
 
-class Connections(HTTPAdapter):
-    """An adapter of requests, used for its connections alone: without redirects, cookies, `.netrc` and environment.
+class Connections(requests.Session):
+    """A session of requests that sends what it is given: no redirects, cookies, `.netrc` and environment.
 
-    Its `send` would make another request and another answer around those of urllib3, for nobody here. `proxy_login` is
-    the value of Proxy-Authorization. For one thread; keeps a connection open to each host.
+    `proxy_login` is the value of Proxy-Authorization. For one thread; keeps a connection open to each host.
     """
 
     def __init__(self, context: ssl.SSLContext, *, silence: float, public_only: bool, proxy_login: str | None) -> None:
+        super().__init__()
+        self.trust_env = False
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+        self.mount("https://", adapter := _Adapter(context, proxy_login, silence=silence, public_only=public_only))
+        self.mount("http://", adapter)
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """No redirect; requests would read its body, however large it is, also where it doesn't follow it."""
+
+
+class _Adapter(HTTPAdapter):
+    """The session's connections, by our TLS context and the rules above."""
+
+    def __init__(self, context: ssl.SSLContext, proxy_login: str | None, **rules: Any) -> None:
         self._context = context
         self._proxy_login = proxy_login
-        rules: dict[str, Any] = {"silence": silence, "public_only": public_only}
         self._pools = {"http": partial(_Pool, **rules), "https": partial(_SecurePool, **rules)}
-        self._latest: tuple[tuple[str, str], Any] | None = None
         super().__init__(pool_connections=2, pool_maxsize=1)
 
-    def pool(self, url: str, proxies: dict[str, str]) -> Any:
-        """The connections to a URL's host. The latest ones are remembered: requests looks them up by 25 values."""
-        host = urlsplit(url)[:2]
-        latest = self._latest  # `close` may forget it meanwhile
-        if latest is None or latest[0] != host:
-            request = requests.PreparedRequest()
-            request.url = url
-            latest = self._latest = host, self.get_connection_with_tls_context(request, verify=True, proxies=proxies)
-        return latest[1]
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._latest = None
-        super().close()
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:  # noqa: ARG002 - requests' signature
+        """Require certificates, checked by our context; requests would add its own bundle."""
+        conn.cert_reqs = "CERT_REQUIRED"
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """A pool manager with our TLS context and connections."""
