@@ -66,7 +66,7 @@ def database(bench: Bench) -> Iterator[Figure]:
     with closing(Server(found[min(found, key=int)])) as server:
         proxy = Proxy(server.folder / ".s.PGSQL.5432")
         name = server.database()
-        with closing(Journal.at(bench.new_folder() / JOURNAL, migrates=True)) as file:
+        with closing(Journal.at(bench.new_folder() / JOURNAL, is_daemons=True)) as file:
             with closing(Journal.in_database(Database(server.address(name)))) as journal:
                 rate(journal, BATCH)
                 ours, theirs = bench.in_turn(lambda: rate(journal, documents), lambda: rate(file, documents))

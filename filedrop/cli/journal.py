@@ -129,4 +129,4 @@ def _opened(state: Path, place: Database | None, *, is_new: bool, is_dry: bool) 
         return closing(Journal.in_database(place, creates=is_new, is_moving=True))
     if not is_new and not (state / JOURNAL).exists():
         raise NoJournal(f"there is no journal in {state}")
-    return closing(Journal.at(state / JOURNAL, migrates=not is_dry, is_moving=True))
+    return closing(Journal.at(state / JOURNAL, is_daemons=not is_dry, is_moving=True))

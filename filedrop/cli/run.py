@@ -20,7 +20,7 @@ import click
 from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE, exit_status
 from filedrop.cli.opening import database, open_config
-from filedrop.cli.serving import log_conversion, serve, share_of
+from filedrop.cli.serving import serve, share_of
 from filedrop.cli.show import complain, say, tell
 from filedrop.daemon.daemon import Daemon
 from filedrop.errors import FiledropError
@@ -200,7 +200,6 @@ def run_once(config: Config, stopped: threading.Event) -> int:
         logs.log_libraries(log)
         with ExitStack() as stack:
             journal = stack.enter_context(locked_state(config.state, database(config)))
-            log_conversion(journal, log)
             share = share_of(config, journal, log)
             stack.enter_context(share.for_one_run(stopped))
             daemon = Daemon(config, journal, stopped=stopped, log=log, share=share, watch=False)

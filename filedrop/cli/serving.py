@@ -66,7 +66,6 @@ def serve(
     _begin_log(log, config)
     try:
         with locked_state(config.state, database(config), is_checked=False) as journal:
-            log_conversion(journal, log)
             share = share_of(config, journal, log)
             if not share.enter(control.stopped):
                 return
@@ -75,12 +74,6 @@ def serve(
     except FiledropError as error:
         log.error("service.failed", why=str(error))  # noqa: TRY400 - a sentence says it
         raise
-
-
-def log_conversion(journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
-    """Log that the journal was converted from the form of an older version, and where that one is kept."""
-    if journal.engine.former:
-        log.warning("journal.converted", journal=journal.engine.place, copy=str(journal.engine.former))
 
 
 def share_of(config: Config, journal: Journal, log: structlog.stdlib.BoundLogger) -> Share:

@@ -29,10 +29,8 @@ from filedrop.inbound.temporary import pieces_of, see_there
 from filedrop.journal import changed
 from filedrop.model.document import expects_answer
 from filedrop.model.message import UNASSIGNED
-from filedrop.model.received_name import DEFAULT
 from filedrop.readable.response import is_response, responses_of
 from filedrop.storage.marker import read_marker
-from filedrop.storage.names import inbound_name
 from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
@@ -78,7 +76,6 @@ def resume(
                 with files.open_regular(temporary) as file:
                     reading = identify.read(file, doctype="keep")
                     attachments = unpacked(folder, file, reading, temporary, set(), ask=asking(local=True))
-                    row = replace(row, wanted=row.wanted or inbound_name(DEFAULT, message, reading))
                     return Fetched(message, row, reading, here.whereabouts(), attachments)
             except DocumentError:  # somebody has written into it
                 pass

@@ -16,7 +16,7 @@ from filedrop.inbound.attachments import xml_name
 from filedrop.inbound.temporary import id_in
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
-from filedrop.storage.names import inbound_beginning, page_name
+from filedrop.storage.names import page_name
 from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
@@ -83,8 +83,7 @@ def reserved_before(folder: InboundFolder, here: Directory, fetched: Fetched) ->
 def reserved(here: Directory, row: MessageRow) -> Iterator[str]:
     """The names that earlier attempts have reserved for this message: their sidecars have its id."""
     inside, _, last = row.wanted.rpartition("/")
-    stem = last.removesuffix(".xml") or inbound_beginning(row)  # the row of a filedrop that had no pattern
-    may_be = re.compile(rf"{re.escape(stem)}[-.].*\.json")  # the wanted name, or with a number
+    may_be = re.compile(rf"{re.escape(last.removesuffix('.xml'))}[-.].*\.json")  # the wanted name, or with a number
     for place in dict.fromkeys((inside, "")):  # in the inbound folder itself where the other was blocked
         try:
             there = here.below(place)

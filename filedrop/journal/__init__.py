@@ -27,7 +27,6 @@ command) is refused with `Changed` and overwrites nothing. No other package but 
     postgres_looks                  whether other hosts see a file that one has made
     postgres_hosts                  this host among those that share a journal in PostgreSQL
     sharing                         which hosts these are, and what each of them serves
-    migration                       older schemas, and the steps from each to the next
     moving                          moving all rows from one journal into another
     copies                          copies of the file, by a command or each day
 """
@@ -112,12 +111,12 @@ class Journal:
         self.lately = Lately(engine)
 
     @classmethod
-    def at(cls, path: Path, *, migrates: bool = False, is_moving: bool = False) -> Journal:
-        """The journal in a file. `migrates`: it is the daemon's, which brings an older one up to date.
+    def at(cls, path: Path, *, is_daemons: bool = False, is_moving: bool = False) -> Journal:
+        """The journal in a file. `is_daemons`: it is the daemon's, which alone checkpoints.
 
         Raises JournalError where it was moved, unless it `is_moving`.
         """
-        return cls(Sqlite(path, migrates=migrates, is_moving=is_moving))
+        return cls(Sqlite(path, is_daemons=is_daemons, is_moving=is_moving))
 
     @classmethod
     def in_database(

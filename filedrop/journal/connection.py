@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-CAN_SHRINK = "PRAGMA auto_vacuum"
 SHRINK = "PRAGMA incremental_vacuum(500)"  # pages
 QUICK_CHECK = "PRAGMA quick_check(1)"
 CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"

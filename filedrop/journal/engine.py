@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from filedrop.errors import FiledropError, JournalError
 from filedrop.journal import statements
+from filedrop.journal.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
 _KEPT_TEXT = "SELECT value FROM about WHERE key = :key"
 
@@ -78,6 +78,22 @@ UNCHECKED = (
 LINEAGE = "lineage"  # likewise: the database that was last written to
 
 
+def refuse_another_schema(place: str, about: Mapping[str, str], begin: str) -> None:
+    """Raise JournalError where a journal has another schema than ours. `begin`: how to begin a new journal."""
+    schema = about.get("schema", "none")
+    if schema in map(str, range(1, SCHEMA_VERSION)):
+        raise JournalError(
+            f"{place} was written before the first release of filedrop, and this version can't read it: stop filedrop, "
+            f"{begin}, run `filedrop check --take-over`, and start filedrop again. It then learns from the sidecars "
+            "what was sent"
+        )
+    if schema != str(SCHEMA_VERSION):
+        raise JournalError(
+            f"{place} was written by another version of filedrop (schema {schema}, this one knows {SCHEMA_VERSION}): "
+            "install that version again, or a newer one"
+        )
+
+
 def refuse_moved(place: str, about: Mapping[str, str]) -> None:
     """Raise JournalError where a journal is marked as moved."""
     if now := about.get(MOVED):
@@ -101,10 +117,9 @@ class Engine(ABC):
     """The open journal as transactions. Thread-safe. Raises JournalError where it can't be read or written.
 
     `id` is the journal's own, which it keeps wherever it goes; `place` is where it is, for people. `trouble` says why
-    the last write failed, "" where it succeeded; `commits` counts successful commits. `former` is the copy of an older
-    form from which it was converted when it was opened, None if it wasn't. `is_whole`: it needs no check, because its
-    last daemon closed it, or it was checked; otherwise a power cut may have damaged it. `is_shared`: several hosts use
-    it, also by different servers.
+    the last write failed, "" where it succeeded; `commits` counts successful commits. `is_whole`: it needs no check,
+    because its last daemon closed it, or it was checked; otherwise a power cut may have damaged it. `is_shared`:
+    several hosts use it, also by different servers.
     """
 
     id: str
@@ -116,7 +131,6 @@ class Engine(ABC):
         self._damage = ""  # trouble that stays, although a write may succeed
         self.commits = 0
         self.is_whole = True
-        self.former: Path | None = None
         self._queue: list[_Ticket] = []
         self._queue_lock = threading.Lock()
         self._writer_lock = threading.Lock()

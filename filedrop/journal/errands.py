@@ -30,7 +30,7 @@ _END_ERRAND = "DELETE FROM errands WHERE number = :number"
 class Errand:
     """A command that is to be run: after what, and for which document (its id), or for which message and its file.
 
-    `sidecar` is the message's, as it was written; None where an older filedrop has placed it.
+    `sidecar` is the message's, as it was written; None where that has none.
     """
 
     number: int

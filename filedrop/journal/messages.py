@@ -80,7 +80,7 @@ class MessageRow:
     (`Errand`), and nobody else.
     `sender_name`, `type`, `number`, `issue_date`, `meaning` and `sha256` are the document's. `repeats` is the number of
     the message that had the same document first. `wanted` is the name that it is to get, unless that is taken: by it, a
-    sidecar that reserves a name is found again. "" once it is read, and in the rows of filedrops that had no pattern.
+    sidecar that reserves a name is found again. "" once it is read.
     `due` is when a stuck message is tried again; of a placed one, since when its sender expects an answer.
     `revision` counts the writes of the row, and is 0 before the first one.
     """

@@ -25,7 +25,7 @@ from psycopg import pq
 from filedrop.errors import DamagedJournal, FiledropError, JournalError, OtherDatabase
 from filedrop.journal import statements
 from filedrop.journal.branches import begin_branch, branches_in
-from filedrop.journal.engine import LINEAGE, Engine, NoJournal, UnclearCommit, refuse_moved
+from filedrop.journal.engine import LINEAGE, Engine, NoJournal, UnclearCommit, refuse_another_schema, refuse_moved
 from filedrop.journal.postgres_doubts import doubts
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA, in_postgres
 from filedrop.journal.postgres_session import Address, Statements, end_sessions, has_grown, lineage_of, storable
@@ -299,15 +299,11 @@ class Postgres(Engine):
             found = dict(connection.execute(statements.ABOUT).fetchall())
             if not self._is_moving:
                 refuse_moved(self.place, found)
+            refuse_another_schema(self.place, found, "set `journal` to an empty database")
             self._lineage = lineage_of(self._writer)
-            if self._is_daemons and found["schema"] == str(SCHEMA_VERSION) and found.get(LINEAGE) != self._lineage:
+            if self._is_daemons and found.get(LINEAGE) != self._lineage:
                 if LINEAGE in found:
                     is_promoted = has_grown(found[LINEAGE], self._lineage)
                     begin_branch(connection, branches_in(found) if is_promoted else ())
                 connection.execute(statements.KEEP, {"key": LINEAGE, "value": self._lineage})
-        if found["schema"] != str(SCHEMA_VERSION):
-            raise JournalError(
-                f"{self.address} was written by another version of filedrop (schema {found['schema']}, this one knows "
-                f"{SCHEMA_VERSION}): install that version again, or a newer one"
-            )
         return str(found["id"])

@@ -17,7 +17,7 @@ from filedrop.times import from_seconds
 if TYPE_CHECKING:
     from datetime import datetime
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8  # the first: 1 to 7 were before the first release
 WITH_ROWID = ("documents", "messages", "responses")  # tables whose order of insertion is asked for
 BOOLEANS = ("open", "settled")  # columns; SQLite has them as numbers
 

@@ -12,7 +12,6 @@ from filedrop.errors import DamagedJournal, JournalError
 from filedrop.journal import statements
 from filedrop.journal.closed import note_closed, take_closed
 from filedrop.journal.connection import (
-    CAN_SHRINK,
     CHECKPOINT,
     QUICK_CHECK,
     SHRINK,
@@ -22,8 +21,7 @@ from filedrop.journal.connection import (
     clear_strange_wal,
     connect,
 )
-from filedrop.journal.engine import Engine, refuse_moved
-from filedrop.journal.migration import STEPS, migrate
+from filedrop.journal.engine import Engine, refuse_another_schema, refuse_moved
 from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -43,12 +41,11 @@ def copies_folder(journal: Path) -> Path:
 class Sqlite(Engine):
     """The open SQLite file at `path`.
 
-    A journal of an older schema is brought up to date if this one `migrates`, and refused if not. That is the daemon's,
-    of which there is one; it alone checkpoints (`checkpoint`), after so many written rows and when it is idle.
-    `is_moving`: it is opened even if it was moved.
+    `is_daemons`: it is the daemon's, of which there is one; it alone checkpoints (`checkpoint`), after so many written
+    rows and when it is idle. `is_moving`: it is opened even if it was moved.
     """
 
-    def __init__(self, path: Path, *, migrates: bool = False, is_moving: bool = False) -> None:
+    def __init__(self, path: Path, *, is_daemons: bool = False, is_moving: bool = False) -> None:
         super().__init__()
         self.path = path
         self.place = str(path)
@@ -57,11 +54,11 @@ class Sqlite(Engine):
         self._guard: FileConnection | None = None
         self._observer: FileConnection | None = None
         self._version_lock = threading.Lock()
-        self._checkpoints = migrates
+        self._checkpoints = is_daemons
         self._rows = 0  # written until the last checkpoint
         self._is_behind = True  # is there something in the -wal that the file lacks?
         self._seen = -1  # commits
-        self.is_whole = take_closed(path) if migrates else False
+        self.is_whole = take_closed(path) if is_daemons else False
         with self._translated():
             try:
                 clear_strange_wal(path)
@@ -73,12 +70,8 @@ class Sqlite(Engine):
             self._writer.execute("PRAGMA temp_store=MEMORY")  # else statement journals go to a file
         try:
             with self._translated():
-                self.id = self._take_up(migrates=migrates)
-                if migrates and not self.value(CAN_SHRINK):  # it was made by an older version
-                    with suppress(sqlite3.OperationalError):  # the disk has no room for a second one: next time
-                        self._say("PRAGMA auto_vacuum=INCREMENTAL")
-                        self._say("VACUUM")
-            if migrates:
+                self.id = self._take_up()
+            if is_daemons:
                 self.checkpoint()  # of what a killed process has left
         except BaseException:
             self.is_whole = False
@@ -154,7 +147,7 @@ class Sqlite(Engine):
             self._writer.executescript(SHRINK)  # `execute` steps once, which frees one page
             self._is_behind = True
         self.checkpoint()  # what is in the -wal alone shrinks nothing
-        return bool(0 < self.value(UNUSED) < unused)  # an older file can't: they are used again
+        return bool(0 < self.value(UNUSED) < unused)  # a file that was made of a dump can't
 
     def _say(self, word: str) -> None:
         self._writer.execute(word)
@@ -212,34 +205,23 @@ class Sqlite(Engine):
 
     def _connect(self) -> FileConnection:
         connection = connect(self.path, patience=_PATIENCE)
-        if not self.path.stat().st_size:  # it is new: an older one would be written to by whoever only reads
+        if not self.path.stat().st_size:  # it is new
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA cache_size=-512")  # KiB for each connection; the system's cache keeps the rest
         return connection
 
-    def _take_up(self, *, migrates: bool) -> str:
-        """Create missing tables, or bring an older journal up to date. Returns the id. Raises JournalError."""
+    def _take_up(self) -> str:
+        """Create the tables in a new file. Returns the journal's id. Raises JournalError."""
         self._say("BEGIN IMMEDIATE")
         tables = {name for (name,) in self._writer.execute(TABLES)}
         found = dict(self._writer.execute(statements.ABOUT)) if "about" in tables else {}
         if not self._is_moving:
             refuse_moved(self.place, found)
-        schema = str(found.get("schema", SCHEMA_VERSION))
-        if schema in STEPS and migrates:
-            self.former = migrate(self._writer, self.path, schema)
-        elif schema in STEPS:
-            raise JournalError(
-                f"{self.path} was written by an older version of filedrop (schema {schema}): restart the service, "
-                "which brings it up to date, and run this again"
-            )
-        elif schema != str(SCHEMA_VERSION):
-            raise JournalError(
-                f"{self.path} was written by another version of filedrop (schema {schema}, "
-                f"this one knows {SCHEMA_VERSION}): install that version again, or a newer one"
-            )
-        if not found:
+        if found:
+            refuse_another_schema(self.place, found, "move the file away, with its -wal and -shm")
+        else:
             for definition in DEFINITIONS:
                 self._writer.execute(definition)
             for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):

@@ -44,7 +44,6 @@ _WAITING_FOR = f"""
 _WAITED_FOR = f"""
     SELECT value FROM json_each(:references) WHERE EXISTS (SELECT 1 FROM responses WHERE {_WAITS} AND number = value)
 """
-_UNTIED = f"{RESPONSES} {_WAITS} ORDER BY at, msg_no, nth"
 _MEANT = f"""
     {ALL} id IN (
         SELECT id FROM documents WHERE number = :number
@@ -97,12 +96,6 @@ def tie_waiting(connection: Connection, documents: Iterable[Document]) -> None:
         values["receiver"] = participant_key(document.receiver or "")
         for row in connection.execute(_WAITING_FOR, values).fetchall():
             tie(connection, response_of(row))
-
-
-def tie_all(connection: Connection) -> None:
-    """Tie all that waits."""
-    for row in connection.execute(_UNTIED).fetchall():
-        tie(connection, response_of(row))
 
 
 def response_of(row: Sequence[Any]) -> Response:

@@ -35,7 +35,7 @@ class Fault:
 
     `message` says what is wrong, `hint` what an accountant can do, and `administrator` the rest: nothing else has
     commands, keys of the configuration, and the like. All are in English. `texts` are the forms and values that they
-    consist of; () if a version of filedrop recorded it that kept none, or a stranger did.
+    consist of; () if it comes from a sidecar that has none.
     """
 
     code: Code

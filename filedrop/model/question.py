@@ -30,7 +30,7 @@ def question(document: Document) -> str:
 def commands(document: Document) -> list[str]:
     """The commands that answer the open question about this document, one of which a person chooses; [] without one."""
     event = _open(document)
-    msg_no = event.facts.get("message") if event else None  # missing in a question of an older version
+    msg_no = event.facts.get("message") if event else None  # a stranger's history may lack it
     return _commands(document, msg_no if isinstance(msg_no, int) else "MSG_NO") if event else []
 
 

@@ -112,7 +112,7 @@ def locked_state(state: Path, database: Database | None = None, *, is_checked: b
 
 def _opened(state: Path, database: Database | None) -> Journal:
     """The daemon's journal. Raises FiledropError where it can't be used."""
-    return Journal.in_database(database, is_daemons=True) if database else Journal.at(state / JOURNAL, migrates=True)
+    return Journal.in_database(database, is_daemons=True) if database else Journal.at(state / JOURNAL, is_daemons=True)
 
 
 def state_id(state: Path) -> str:

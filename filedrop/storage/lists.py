@@ -70,6 +70,6 @@ def _finding(said: dict[str, Any]) -> Finding:
 def _text(said: dict[str, Any]) -> Text:
     values = {name: checked.text(value) for name, value in said["values"].items()}
     is_long = any(len(value) > LONGEST_VALUE for value in values.values())
-    if is_long or not values.keys() <= FORMS[said["form"]].placeholders:
+    if is_long or values.keys() != FORMS[said["form"]].placeholders:
         raise ValueError("no text of ours")
     return Text(said["form"], values)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from filedrop.files import Where
     from filedrop.identify import Reading
-    from filedrop.journal import MessageRow
     from filedrop.model.message import Message
 
 # Why a file isn't sent.
@@ -215,11 +214,6 @@ def inbound_name(pattern: str, message: Message, reading: Reading) -> str:
     return received_name(pattern, values)
 
 
-def inbound_beginning(message: Message | MessageRow) -> str:
-    """`{received day}-{msg_no}`: the beginning of each name that the default pattern makes."""
-    return f"{_received_day(message)}-{message.msg_no}"
-
-
 def attachment_name(document: str, number: int, stated: str | None, suffix: str) -> str:
     """`{document}-{number}-{stated name}{suffix}`, of safe letters only, beside a received document of this name."""
     last = re.split(r"[/\\]", stated or "")[-1]
@@ -261,7 +255,7 @@ def goes_with(name: str, received: Container[str]) -> bool:
     return stem in received or any(name[: number.start()] in received for number in _ATTACHED.finditer(name))
 
 
-def _received_day(message: Message | MessageRow) -> str:
+def _received_day(message: Message) -> str:
     """The day on which the access point received a message, as it wrote that: `20261120`, or zeros."""
     day = (message.received or "")[:10].replace("-", "")
     return day if len(day) == 8 and day.isdecimal() and day.isascii() else "00000000"  # noqa: PLR2004 - as 20261120

@@ -50,7 +50,7 @@ class _Filling(Formatter):
         self._language = language
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:  # noqa: ARG002 - Formatter's
-        return printable(kwargs.get(str(key), "?"))  # of a row that an older version has written
+        return printable(kwargs[str(key)])
 
     def format_field(self, value: str, format_spec: str) -> str:
         if format_spec == "date":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.documents import invoice
+from support.drops import NOON, accepted, drop, posted
 from support.matrix import quick
 from support.postgres import be_a_host
 
 from filedrop.errors import JournalError
 from filedrop.files import Directory
-from filedrop.journal import JOURNAL, Database, Journal
+from filedrop.journal import JOURNAL, Database, Journal, MessageRow, Waiver
 from filedrop.process.lock import locked_state
 from filedrop.storage.marker import read_marker
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from support.postgres import Server
     from support.world import World
 
-OF_ALL_KINDS = Path(__file__).parents[1] / "journal/journal-5.sql"
 MORE = """
     DELETE FROM messages WHERE rowid = 2; -- a gap, as after a removal
     INSERT INTO responses VALUES
@@ -85,10 +86,19 @@ def configure(world: World, journal: str) -> None:
 def fill(world: World) -> None:
     """Make a journal that has rows of each kind, and more of one than are copied at once."""
     world.state.mkdir(exist_ok=True)
-    with closing(sqlite3.connect(world.state / JOURNAL)) as connection:
-        connection.executescript(OF_ALL_KINDS.read_text(encoding="utf-8"))
-    with locked_state(world.state):
-        pass  # it is brought up to date
+    with locked_state(world.state) as journal:
+        journal.folders.record("f1", Path("/srv/acme/outbound"))
+        journal.documents.record_all([drop(1), posted(drop(2)), accepted(drop(3)), posted(drop(4)).taken(NOON)])
+        parties = {"sender": "0192:1", "receiver": "0192:2"}
+        journal.messages.record_all(
+            [
+                MessageRow(
+                    identity="id", msg_no=number, received="2026-11-20", state="stuck", file=f"{number}.xml", **parties
+                )
+                for number in (3, 2, 1)
+            ]
+        )
+        journal.waivers.give("f1", "again.xml", Waiver("sha-9", 123))
     with closing(sqlite3.connect(world.state / JOURNAL)) as connection:
         connection.executescript(MORE)
         columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(documents)")]
@@ -292,13 +302,13 @@ def test_another_journal_there(world: World, postgres: Server, address: str) -> 
     """A journal that isn't empty is never replaced, nor is one moved from where it is no more."""
     fill(world)
     before = content(world.state / JOURNAL)
+    copy = Path(shutil.copy(world.state / JOURNAL, world.base))
     moved(world, address)
     configure(world, "file")
     elsewhere = postgres.address(postgres.database())
     assert "was moved" in move(world, elsewhere).stderr
     configure(world, address)
-    (world.state / JOURNAL).unlink()
-    fill(world)  # a copy from before the move
+    copy.replace(world.state / JOURNAL)
     refused = move(world, "file").stderr
     assert "isn't empty" in refused
     assert content(world.state / JOURNAL) == before

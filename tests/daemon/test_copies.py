@@ -28,7 +28,7 @@ DAY = date(2026, 11, 20)
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    with closing(Journal.at(tmp_path / "journal.sqlite", migrates=True)) as opened:
+    with closing(Journal.at(tmp_path / "journal.sqlite", is_daemons=True)) as opened:
         opened.documents.record_all([drop(number) for number in range(300)])
         assert opened.engine.checkpoint()
         yield opened

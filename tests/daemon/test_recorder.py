@@ -45,7 +45,7 @@ class Answers:
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Iterator[Answers]:
-    with closing(Journal.at(tmp_path / "journal.sqlite", migrates=True)) as journal:
+    with closing(Journal.at(tmp_path / "journal.sqlite", is_daemons=True)) as journal:
         yield Answers(journal)
 
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from support.disks import mounted
 from support.documents import invoice, with_attachments
-from support.faults import instead
 from support.matrix import quick
 from support.plug import live, tapped
 from support.stepping import RULES, Clock, Life
@@ -22,6 +18,7 @@ from filedrop.process.lock import locked_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -168,44 +165,3 @@ def test_a_rename_that_seemed_to_fail(world: World, clock: Clock, *, late: bool,
     assert len(world.front.asked("GET /messages/1/")) == 1
     assert not world.sandbox.store.inbox("acme")
     assert len(world.delivered()) == (not taken)
-
-
-def in_the_first_form(journal: Path) -> None:
-    """Make the journal one of schema 1, with as much of its rows as that knew."""
-    older = journal.with_name("older.sqlite")
-    with closing(sqlite3.connect(older)) as into:
-        into.executescript((Path(__file__).parents[1] / "journal" / "journal-1.sql").read_text())
-        into.execute("ATTACH ? AS newer", (str(journal),))
-        for (table,) in into.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
-            known = [{row[1] for row in into.execute(f"PRAGMA {of}.table_info({table})")} for of in ("main", "newer")]
-            names = ", ".join(known[0] & known[1])
-            into.execute(f"DELETE FROM main.{table}")  # noqa: S608 - the names are our own
-            if not names:  # there is no such table any more
-                continue
-            into.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM newer.{table}")  # noqa: S608 - likewise
-        into.execute("UPDATE main.about SET value = '1' WHERE key = 'schema'")
-        into.commit()
-    for path in journal.parent.glob(f"{journal.name}*"):
-        path.unlink()
-    older.rename(journal)
-
-
-def test_named_by_an_older_filedrop(make_world: Callable[..., World]) -> None:
-    """What an older filedrop had named may have been placed and taken since: it is not fetched again."""
-    world = make_world()
-    number = world.receive(invoice("1"))
-    world.front.always("POST /inbox", instead(500))
-    with world.service():
-        world.until(lambda: world.front.asked("POST /inbox"))
-    with closing(sqlite3.connect(world.state / "journal.sqlite")) as journal:
-        assert journal.execute("SELECT state FROM messages").fetchall() == [("placing",)]
-        journal.execute("UPDATE messages SET state = 'named'")  # as schema 1 had it
-        journal.commit()
-    in_the_first_form(world.state / "journal.sqlite")
-    for path in world.inbound.glob("*.xml*"):
-        path.unlink()
-    world.front.heal()
-    world.run_once()
-    assert not world.sandbox.store.inbox("acme")
-    assert world.delivered() == []
-    assert len(world.front.asked(f"GET /messages/{number}/")) == 1

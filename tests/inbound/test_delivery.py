@@ -182,21 +182,6 @@ def test_turns(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
     landing.world.invariants()
 
 
-@pytest.mark.parametrize("state", ["named", "placing"])
-def test_one_that_a_filedrop_without_patterns_began(landing: Landing, state: str) -> None:
-    """A sidecar is found again though the row doesn't say what the document was to be called, as before schema 5."""
-    (temporary,) = named(landing, "1")
-    (row,) = landing.rows()
-    landing.life.journal.messages.record(replace(row, wanted="", state=state))
-    if state == "placing":  # and the document was renamed before the kill
-        (landing.world.inbound / temporary).rename(landing.world.inbound / NAME.format(1))
-    landing.bring()
-    landing.all()
-    assert landing.lying() == pair(1)
-    assert [row.file for row in landing.rows()] == [NAME.format(1)]
-    assert landing.downloads() == 1
-
-
 @modes
 def test_one_that_a_killed_filedrop_had_linked(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document whose two names look like two files, as on sshfs, is delivered once."""

@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 def journal(request: pytest.FixtureRequest, servers: Servers, path: Path) -> Iterator[Journal]:
     """A daemon's journal, on each engine."""
     if request.param == "sqlite":
-        journal = Journal.at(path, migrates=True)
+        journal = Journal.at(path, is_daemons=True)
     else:
         from filedrop.journal.postgres import Postgres  # noqa: PLC0415 - an extra
 

@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def journal(path: Path) -> Iterator[Journal]:
     """The daemon's."""
-    with closing(Journal.at(path, migrates=True)) as opened:
+    with closing(Journal.at(path, is_daemons=True)) as opened:
         yield opened
 
 
@@ -87,11 +87,11 @@ def test_after_a_kill(path: Path) -> None:
     script = (
         f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"
         "import os; from pathlib import Path; from filedrop.journal import Journal; from support.drops import drop\n"
-        f"Journal.at(Path({str(path)!r}), migrates=True).documents.record(drop(1)); os._exit(0)"
+        f"Journal.at(Path({str(path)!r}), is_daemons=True).documents.record(drop(1)); os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
     assert size_of_wal(path)
-    with closing(Journal.at(path, migrates=True)):
+    with closing(Journal.at(path, is_daemons=True)):
         assert rows_in_file(path) == 1
 
 

@@ -19,7 +19,7 @@ from support.drops import IDENTITY, NOON, accepted, drop, posted
 
 from filedrop.errors import Changed, FiledropError, JournalError
 from filedrop.journal import Drop, Duplicate, Journal, MessageRow, Outcome, Waiver, schema
-from filedrop.journal.connection import CAN_SHRINK, UNUSED
+from filedrop.journal.connection import UNUSED
 from filedrop.model.document import LET_THROUGH, Document, Event, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import Message
@@ -150,7 +150,7 @@ def test_a_record_reaches_the_disk(journal: Journal) -> None:
 
 def test_a_thread_that_reads_when_it_is_closed(path: Path) -> None:
     """A thread that looked at a folder that hung may read at any moment: it never gets a connection that is closed."""
-    journal = Journal.at(path, migrates=True)
+    journal = Journal.at(path, is_daemons=True)
     with journal.engine.reading(), journal.engine.reading():
         pass  # two are idle now
     journal.close()
@@ -256,15 +256,6 @@ def test_one_threads_trouble_is_not_the_others(journal: Journal) -> None:
     assert isinstance(results.pop(2**70), Exception)
     assert all(isinstance(result, Document) for result in results.values())
     assert {document.id for document in journal.documents.lying_in("f1", "sending")} == {drop(2).id, drop(3).id}
-
-
-def test_another_version_is_refused(path: Path) -> None:
-    """A journal of another filedrop version is left alone, and the sentence says what to install."""
-    Journal.at(path).close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE about SET value = '99' WHERE key = 'schema'")
-    with pytest.raises(JournalError, match=r"another version of filedrop \(schema 99"):
-        Journal.at(path)
 
 
 def test_a_damaged_file_is_told_as_a_sentence(path: Path) -> None:
@@ -805,11 +796,11 @@ def test_under_way(journal: Journal) -> None:
 
 
 def test_a_file_that_cannot_become_smaller(path: Path) -> None:
-    """The file of an older version, which there was no room to make anew, is asked once: nobody waits for its end."""
-    with closing(sqlite3.connect(path)) as older:
-        older.execute("CREATE TABLE older (one)")
+    """A file that another program made, such as of a dump, is asked once: nobody waits for its end."""
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE other (one)")
     with closing(Journal.at(path)) as journal:
-        assert journal.engine.value(CAN_SHRINK) == 0
+        assert journal.engine.value("PRAGMA auto_vacuum") == 0
         journal.removal.forget(
             [one.id for one in journal.documents.record_all([drop(number) for number in range(100)])]
         )

@@ -431,13 +431,20 @@ def test_pooler_is_refused(postgres: Server, mode: str) -> None:
     assert postgres.sql("SELECT 1 FROM pg_namespace WHERE nspname = 'filedrop'", database) == []
 
 
-def test_another_version_is_refused(postgres: Server) -> None:
-    """A journal of another filedrop version is left alone, and the sentence says what to install."""
+@pytest.mark.parametrize(
+    ("schema", "sentence"),
+    [("99", r"another version of filedrop \(schema 99"), ("7", "before the first release.*: .*an empty database")],
+)
+def test_journal_of_another_schema(postgres: Server, schema: str, sentence: str) -> None:
+    """A journal of another version of filedrop is left alone, and the sentence says how to go on."""
     database = postgres.database()
     with opened(postgres.address(database)):
-        postgres.sql("UPDATE filedrop.about SET value = '99' WHERE key = 'schema'", database)
-    with pytest.raises(JournalError, match=r"another version of filedrop \(schema 99"):
-        Postgres(postgres.address(database))
+        postgres.sql(f"UPDATE filedrop.about SET value = '{schema}' WHERE key = 'schema'", database)  # noqa: S608 - ours
+    before = postgres.sql("SELECT key, value FROM filedrop.about ORDER BY key", database)
+    for is_daemons in (False, True):
+        with pytest.raises(JournalError, match=sentence):
+            Postgres(postgres.address(database), is_daemons=is_daemons)
+    assert postgres.sql("SELECT key, value FROM filedrop.about ORDER BY key", database) == before
 
 
 def test_database_of_another_encoding(postgres: Server) -> None:

@@ -27,7 +27,7 @@ def test_commands_of_a_question() -> None:
     assert commands(DOUBT) == commands(doubted) == []
 
 
-@pytest.mark.parametrize("facts", [{}, {"message": "7"}], ids=["of an older version", "of a stranger"])
+@pytest.mark.parametrize("facts", [{}, {"message": "7"}], ids=["none", "no number"])
 def test_commands_without_a_number(facts: dict[str, str]) -> None:
     """If the history doesn't give the message's number, the person writes it."""
     history = (*DOUBT.history, Event(NOON, ASKED, {"why": "it may have arrived", **facts}))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from filedrop import journal
 
-_OF_ONE_ENGINE = re.compile(r"migration|sharing|sqlite|postgres|__init__")
+JOURNAL = Path(journal.__file__).parent
+_OF_ONE_ENGINE = re.compile(r"sharing|sqlite|postgres|__init__")
 _IS_STATEMENT = re.compile(
     r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s(?!.*sqlite_master)"
 )  # which is asked by its engine
@@ -17,7 +18,7 @@ _IS_STATEMENT = re.compile(
 
 def statements() -> dict[str, str]:
     """Each statement by the name of its constant; where that has several, with their numbers."""
-    sources = {path.stem: path.read_text("utf-8") for path in Path(journal.__file__).parent.glob("*.py")}
+    sources = {path.stem: path.read_text("utf-8") for path in JOURNAL.glob("*.py")}
     used = {module: _used(source) for module, source in sources.items()}
     found: dict[str, str] = {}
     for module in sorted(sources):
