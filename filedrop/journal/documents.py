@@ -56,7 +56,7 @@ _SAME_NUMBER_LATELY = (
     f"{ALL} rowid IN (SELECT rowid FROM documents WHERE number = :number ORDER BY rowid DESC LIMIT 1000)"
     f" AND {SAME('type')} AND {SAME('issue_date')} AND id <> :id AND {BELIEVED} ORDER BY id LIMIT 20"
 )
-_INSERT_RESTORED = "INSERT INTO restored VALUES (:id) ON CONFLICT DO NOTHING"
+_INSERT_RESTORED = "INSERT INTO restored (document) VALUES (:id) ON CONFLICT DO NOTHING"
 
 _facts = attrgetter("type", "number", "issue_date")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WANTED = "SELECT event FROM wanted ORDER BY event"
 _WANT_NONE = "DELETE FROM wanted"
-_WANT = "INSERT INTO wanted VALUES (:event)"
+_WANT = "INSERT INTO wanted (event) VALUES (:event)"
 _ERRANDS = """
     SELECT number, event, company, document, msg_no, folder, file, sidecar FROM errands
     WHERE number IN (SELECT min(number) FROM errands GROUP BY company) ORDER BY number

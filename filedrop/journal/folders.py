@@ -27,23 +27,24 @@ _MOVE_MESSAGES = (
     + HAS_DRAFT.replace(":folder", f"({_FOLDER_PATH})")
 )
 _FOLDER_AT = "SELECT id FROM folders WHERE path = :path"
-_RECORD_FOLDER = "INSERT INTO folders VALUES (:id, :path, FALSE) ON CONFLICT (id) DO UPDATE SET path = excluded.path"
+_RECORD_FOLDER = """
+    INSERT INTO folders (id, path, settled) VALUES (:id, :path, FALSE)
+    ON CONFLICT (id) DO UPDATE SET path = excluded.path
+"""
 _SETTLED = "SELECT settled FROM folders WHERE id = :id"
 _SETTLE = "UPDATE folders SET settled = :settled WHERE id = :id"
 _CHANGES = f"""
-    SELECT coalesce(counted, 0), coalesce(marked, 0), coalesce(least, 0),
+    SELECT coalesce(counted, 0), coalesce(marked, 0), coalesce(least, 0), coalesce(suspect, FALSE),
         coalesce((SELECT value FROM about WHERE key = '{BRANCHES}'), '')
     FROM (SELECT CAST(:id AS TEXT) AS id) AS asked LEFT JOIN changes ON folder = asked.id
 """
 _COUNT_ON = """
-    INSERT INTO changes VALUES (:id, :seen + 1, 0, 0)
+    INSERT INTO changes (folder, counted) VALUES (:id, :seen + 1)
     ON CONFLICT (folder) DO UPDATE SET counted = max(changes.counted, :seen) + 1
 """
-_MARK = "UPDATE changes SET marked = CASE WHEN marked < 0 THEN -1 - counted ELSE counted END WHERE folder = :id"
-_MARK_AT = """
-    UPDATE changes SET marked = max(CASE WHEN marked < 0 THEN -1 - marked ELSE marked END, :seen) WHERE folder = :id
-"""
-_LEAST = "UPDATE changes SET least = counted, marked = -1 - counted WHERE folder = :id"
+_MARK = "UPDATE changes SET marked = counted WHERE folder = :id"
+_MARK_AT = "UPDATE changes SET marked = max(marked, :seen), suspect = FALSE WHERE folder = :id"
+_LEAST = "UPDATE changes SET least = counted, marked = counted, suspect = TRUE WHERE folder = :id"
 _SUSPECT = SUSPECT.format("id = :id")
 
 _COUNTABLE = 2**53  # changes: more than any folder has, and far below the largest integer of a column
@@ -210,5 +211,5 @@ def _changes(connection: Connection, folder: str) -> Changes:
 
 
 def _as_changes(row: Sequence[Any]) -> Changes:
-    counted, marked, least, branches = row
-    return Changes(counted, max(marked, -1 - marked), least, marked < 0, as_branches(branches))
+    counted, marked, least, is_suspect, branches = row
+    return Changes(counted, marked, least, bool(is_suspect), as_branches(branches))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from filedrop.journal.engine import Connection, Engine
 
 _COUNT_ALL_ON = """
-    INSERT INTO changes SELECT id, 1, 0, 0 FROM folders WHERE TRUE
+    INSERT INTO changes (folder, counted) SELECT id, 1 FROM folders WHERE TRUE
     ON CONFLICT (folder) DO UPDATE SET counted = changes.counted + 1
 """
 

@@ -75,7 +75,7 @@ _SURPLUS_OF = """
     WHERE surplus.identity = :identity ORDER BY surplus.msg_no
 """
 _INSERT_SURPLUS = (
-    "INSERT INTO surplus VALUES (:identity, :msg_no, :received, :document)"
+    "INSERT INTO surplus (identity, msg_no, received, document) VALUES (:identity, :msg_no, :received, :document)"
     " ON CONFLICT (identity, msg_no) DO UPDATE SET received = excluded.received, document = excluded.document"
 )
 

@@ -35,14 +35,16 @@ if TYPE_CHECKING:
     from filedrop.model.hosts import Look, Sight
 
 _ENTER = """
-    INSERT INTO hosts VALUES (
+    INSERT INTO hosts (
+        name, incarnation, beat, takeover, state, boot, version, settings, is_draining, at, takes
+    ) VALUES (
         %(name)s, %(mine)s, 1, %(takeover)s, %(state)s, %(boot)s, %(version)s, %(settings)s, %(is_draining)s, %(at)s,
         %(takes)s
     )
     ON CONFLICT DO NOTHING RETURNING name
 """
 _MOVED = "SELECT key, value FROM about WHERE key = 'moved'"  # a move lets nobody enter, and then marks the journal
-_MAY_WRITE = "INSERT INTO processes VALUES (%(mine)s)"
+_MAY_WRITE = "INSERT INTO processes (incarnation) VALUES (%(mine)s)"
 # Three statements: one that writes and reads would show what was there before it had waited for another's write.
 _BEAT = f"""
     UPDATE hosts SET beat = beat + 1, settings = %(settings)s, takes = %(takes)s, at = %(at)s
@@ -59,7 +61,10 @@ _REPLACE = (
     "DELETE FROM reports WHERE incarnation = %(incarnation)s",
     "DELETE FROM hosts WHERE incarnation = %(incarnation)s",
 )
-_KNOW = "INSERT INTO leases VALUES (%(lease)s, '', '', %(at)s, '', '') ON CONFLICT DO NOTHING"
+_KNOW = """
+    INSERT INTO leases (name, incarnation, host, since, before, drained) VALUES (%(lease)s, '', '', %(at)s, '', '')
+    ON CONFLICT DO NOTHING
+"""
 _FENCE = "SELECT fence(%(mine)s)"
 # One host at a time takes something, so each sees what the hosts before it have taken.
 _TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('filedrop leases'))"
@@ -75,7 +80,7 @@ _TAKE = """
 """
 _GIVE_BACK = "UPDATE leases SET incarnation = '' WHERE name = %(lease)s AND incarnation = %(mine)s"
 _REPORT = """
-    INSERT INTO reports VALUES (%(name)s, %(mine)s, %(content)s)
+    INSERT INTO reports (host, incarnation, content) VALUES (%(name)s, %(mine)s, %(content)s)
     ON CONFLICT (host) DO UPDATE SET incarnation = excluded.incarnation, content = excluded.content
 """
 

@@ -20,7 +20,6 @@ FENCED = "FD001"  # the SQLSTATE of a write by a process that was replaced
 _GLOB = (r"\bGLOB '\[0-9\]\[0-9\]\[0-9\]'", "~ '^[0-9]{3}$'")
 _FORMS = (
     (r"--.*", ""),
-    (r"\bIF NOT EXISTS ", ""),
     _GLOB,
     (rf"\b({'|'.join(BOOLEANS)}) INTEGER\b", r"\1 BOOLEAN"),
     (r"\bINTEGER PRIMARY KEY\b", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
@@ -106,7 +105,7 @@ _FUNCTIONS = (
 )
 
 _ADD = """
-    INSERT INTO totals {} ON CONFLICT (company, event, code) DO UPDATE
+    INSERT INTO totals (company, event, code, number, accepted) {} ON CONFLICT (company, event, code) DO UPDATE
     SET number = totals.number + excluded.number, accepted = excluded.accepted;
 """
 _CODE = "coalesce(json_extract(written.error, '$.code'), '')"
@@ -118,7 +117,7 @@ _IN_ANOTHER_STATE = """
     WHERE written.state <> before.state AND written.state IN ('sent', 'delivered', 'failed')
 """
 _COUNT = """
-    INSERT INTO changes SELECT folder, count(*), 0, 0 FROM written GROUP BY folder
+    INSERT INTO changes (folder, counted) SELECT folder, count(*) FROM written GROUP BY folder
     ON CONFLICT (folder) DO UPDATE SET counted = changes.counted + excluded.counted;
 """
 # What each is for is said at SQLite's triggers, which have the same conditions. Those of documents are called once for
@@ -190,7 +189,7 @@ _HOSTS = (
     """,
     f"CREATE TABLE reports (host {_NAME} PRIMARY KEY, incarnation {_NAME}, content TEXT NOT NULL)",
     "CREATE TABLE writers (only_one BOOLEAN PRIMARY KEY CHECK (only_one))",
-    "INSERT INTO writers VALUES (TRUE)",
+    "INSERT INTO writers (only_one) VALUES (TRUE)",
     # It raises, so that what is sent behind it in a pipeline isn't done.
     f"""
     CREATE FUNCTION fence(mine TEXT) RETURNS void LANGUAGE plpgsql AS $$

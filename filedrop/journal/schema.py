@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 8  # the first: 1 to 7 were before the first release
 WITH_ROWID = ("documents", "messages", "responses")  # tables whose order of insertion is asked for
-BOOLEANS = ("open", "settled")  # columns; SQLite has them as numbers
+BOOLEANS = ("open", "settled", "suspect")  # columns; SQLite has them as numbers
 
 _ADD = """
-        INSERT INTO totals VALUES (NEW.company, {}, {}, 1, {}) ON CONFLICT (company, event, code) DO UPDATE
-        SET number = totals.number + 1, accepted = excluded.accepted;
+        INSERT INTO totals (company, event, code, number, accepted) VALUES (NEW.company, {}, {}, 1, {})
+        ON CONFLICT (company, event, code) DO UPDATE SET number = totals.number + 1, accepted = excluded.accepted;
 """
 _ADD_DOCUMENT = _ADD.format("NEW.state", "coalesce(json_extract(NEW.error, '$.code'), '')", "NEW.accepted")
 
@@ -55,18 +55,19 @@ OWES_ANSWER = """due IS NOT NULL AND repeats IS NULL AND NOT EXISTS (
 IS_TO_BE_ANSWERED = f"state = '{State.DELIVERED}' AND process_id = '{BILLING_WITH_RESPONSE}' AND type IN {BILLS}"
 
 DEFINITIONS = (
-    "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT)",
-    "CREATE TABLE IF NOT EXISTS folders (id TEXT PRIMARY KEY, path BLOB NOT NULL, settled INTEGER NOT NULL)",
+    "CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT)",
+    "CREATE TABLE folders (id TEXT PRIMARY KEY, path BLOB NOT NULL, settled INTEGER NOT NULL)",
     # Changes of a folder's documents: `counted` so far; the folder's marker has at least `least`, else it is another
-    # disk's, and at most `marked`, else this journal is an older copy of itself. -1 - `marked` in its place says that
-    # what waits in the folder is to be put in doubt: the folder was taken over, or the journal was copied.
+    # disk's, and at most `marked`, else this journal is an older copy of itself. `suspect`: what waits in the folder is
+    # to be put in doubt, because the folder was taken over, or the journal was copied.
     """
-    CREATE TABLE IF NOT EXISTS changes (
-        folder TEXT PRIMARY KEY, counted INTEGER NOT NULL, marked INTEGER NOT NULL, least INTEGER NOT NULL
+    CREATE TABLE changes (
+        folder TEXT PRIMARY KEY, counted INTEGER NOT NULL, marked INTEGER NOT NULL DEFAULT 0,
+        least INTEGER NOT NULL DEFAULT 0, suspect INTEGER NOT NULL DEFAULT FALSE
     )
     """,
     """
-    CREATE TABLE IF NOT EXISTS documents (
+    CREATE TABLE documents (
         id TEXT PRIMARY KEY,
         revision INTEGER NOT NULL,
         open INTEGER NOT NULL, -- unfinished, or finished and not yet put away
@@ -85,25 +86,25 @@ DEFINITIONS = (
         prepared TEXT, posted_meaning TEXT -- of what was posted in its place, if that is something else
     )
     """,
-    "CREATE INDEX IF NOT EXISTS documents_msg_no ON documents (identity, msg_no)",
-    "CREATE INDEX IF NOT EXISTS documents_dropped_as ON documents (dropped_as)",
-    "CREATE INDEX IF NOT EXISTS documents_meaning ON documents (meaning)",
-    "CREATE INDEX IF NOT EXISTS documents_posted ON documents (posted_meaning) WHERE posted_meaning IS NOT NULL",
-    "CREATE INDEX IF NOT EXISTS documents_number ON documents (number)",
+    "CREATE INDEX documents_msg_no ON documents (identity, msg_no)",
+    "CREATE INDEX documents_dropped_as ON documents (dropped_as)",
+    "CREATE INDEX documents_meaning ON documents (meaning)",
+    "CREATE INDEX documents_posted ON documents (posted_meaning) WHERE posted_meaning IS NOT NULL",
+    "CREATE INDEX documents_number ON documents (number)",
     # Partial indexes, because few rows are open.
-    "CREATE INDEX IF NOT EXISTS documents_content ON documents (sha256, folder) WHERE open",
-    "CREATE INDEX IF NOT EXISTS documents_step ON documents (folder, state, place, due) WHERE open",
-    "CREATE INDEX IF NOT EXISTS documents_place ON documents (folder, place, file) WHERE open",
-    "CREATE INDEX IF NOT EXISTS documents_on_their_way ON documents (state, identity, place, due) WHERE open",
-    "CREATE INDEX IF NOT EXISTS documents_needs ON documents (folder, needs, due) WHERE open AND needs <> ''",
+    "CREATE INDEX documents_content ON documents (sha256, folder) WHERE open",
+    "CREATE INDEX documents_step ON documents (folder, state, place, due) WHERE open",
+    "CREATE INDEX documents_place ON documents (folder, place, file) WHERE open",
+    "CREATE INDEX documents_on_their_way ON documents (state, identity, place, due) WHERE open",
+    "CREATE INDEX documents_needs ON documents (folder, needs, due) WHERE open AND needs <> ''",
     # What happened lately, by company.
-    "CREATE INDEX IF NOT EXISTS documents_accepted ON documents (company, accepted) WHERE accepted IS NOT NULL",
-    "CREATE INDEX IF NOT EXISTS documents_ended ON documents (company, state, ended) WHERE ended IS NOT NULL",
-    f"CREATE INDEX IF NOT EXISTS documents_to_be_answered ON documents (ended) WHERE {IS_TO_BE_ANSWERED}",
+    "CREATE INDEX documents_accepted ON documents (company, accepted) WHERE accepted IS NOT NULL",
+    "CREATE INDEX documents_ended ON documents (company, state, ended) WHERE ended IS NOT NULL",
+    f"CREATE INDEX documents_to_be_answered ON documents (ended) WHERE {IS_TO_BE_ANSWERED}",
     # Documents restored from sidecars, which are untrusted: they count for their own company only.
-    "CREATE TABLE IF NOT EXISTS restored (document TEXT PRIMARY KEY)",
+    "CREATE TABLE restored (document TEXT PRIMARY KEY)",
     """
-    CREATE TABLE IF NOT EXISTS messages (
+    CREATE TABLE messages (
         identity TEXT,
         msg_no INTEGER,
         -- The number alone would not do: a server set up anew counts from the start again (contract 6).
@@ -124,35 +125,35 @@ DEFINITIONS = (
         PRIMARY KEY (identity, msg_no, received, sender, receiver)
     )
     """,
-    "CREATE INDEX IF NOT EXISTS messages_number ON messages (msg_no)",
-    "CREATE INDEX IF NOT EXISTS messages_placed ON messages (company, placed) WHERE placed IS NOT NULL",
+    "CREATE INDEX messages_number ON messages (msg_no)",
+    "CREATE INDEX messages_placed ON messages (company, placed) WHERE placed IS NOT NULL",
     f"""
-    CREATE INDEX IF NOT EXISTS messages_document ON messages (company, number, issue_date, type, ({company("sender")}))
+    CREATE INDEX messages_document ON messages (company, number, issue_date, type, ({company("sender")}))
     WHERE number IS NOT NULL
     """,
     f"""
-    CREATE INDEX IF NOT EXISTS messages_meaning ON messages (company, meaning, ({company("sender")}))
+    CREATE INDEX messages_meaning ON messages (company, meaning, ({company("sender")}))
     WHERE meaning IS NOT NULL
     """,
-    "CREATE INDEX IF NOT EXISTS messages_content ON messages (company, sha256) WHERE sha256 IS NOT NULL",
-    "CREATE INDEX IF NOT EXISTS messages_repeats ON messages (company, placed) WHERE repeats IS NOT NULL",
-    f"CREATE INDEX IF NOT EXISTS messages_expecting ON messages (due) WHERE {EXPECTS_ANSWER}",
-    "CREATE INDEX IF NOT EXISTS messages_state ON messages (identity, state)",
-    "CREATE INDEX IF NOT EXISTS messages_drafts ON messages (folder) WHERE state IN ('named', 'placing')",
-    "CREATE INDEX IF NOT EXISTS messages_pages ON messages (page) WHERE page IS NOT NULL",
+    "CREATE INDEX messages_content ON messages (company, sha256) WHERE sha256 IS NOT NULL",
+    "CREATE INDEX messages_repeats ON messages (company, placed) WHERE repeats IS NOT NULL",
+    f"CREATE INDEX messages_expecting ON messages (due) WHERE {EXPECTS_ANSWER}",
+    "CREATE INDEX messages_state ON messages (identity, state)",
+    "CREATE INDEX messages_drafts ON messages (folder) WHERE state IN ('named', 'placing')",
+    "CREATE INDEX messages_pages ON messages (page) WHERE page IS NOT NULL",
     """
-    CREATE TABLE IF NOT EXISTS surplus (
+    CREATE TABLE surplus (
         identity TEXT, msg_no INTEGER, received TEXT, document TEXT NOT NULL, PRIMARY KEY (identity, msg_no)
     )
     """,
     """
-    CREATE TABLE IF NOT EXISTS waivers (
+    CREATE TABLE waivers (
         folder TEXT, file BLOB, sha256 TEXT NOT NULL, modified INTEGER NOT NULL, PRIMARY KEY (folder, file)
     )
     """,
     # How many documents have come to a state, and messages into their folders. It outlives their rows.
     """
-    CREATE TABLE IF NOT EXISTS totals (
+    CREATE TABLE totals (
         company TEXT,
         event TEXT, -- sent, delivered, failed, or received
         code TEXT, -- of what failed
@@ -163,18 +164,18 @@ DEFINITIONS = (
     """,
     # Restored from a sidecar, it is in its place already: it isn't new.
     f"""
-    CREATE TRIGGER IF NOT EXISTS total_insert AFTER INSERT ON documents WHEN NEW.open AND NEW.state = 'failed' BEGIN
+    CREATE TRIGGER total_insert AFTER INSERT ON documents WHEN NEW.open AND NEW.state = 'failed' BEGIN
         {_ADD_DOCUMENT}
     END
     """,
     f"""
-    CREATE TRIGGER IF NOT EXISTS total_update AFTER UPDATE OF state ON documents
+    CREATE TRIGGER total_update AFTER UPDATE OF state ON documents
     WHEN NEW.state <> OLD.state AND NEW.state IN ('sent', 'delivered', 'failed') BEGIN
         {_ADD_DOCUMENT}
     END
     """,
     f"""
-    CREATE TRIGGER IF NOT EXISTS total_received AFTER UPDATE OF state ON messages
+    CREATE TRIGGER total_received AFTER UPDATE OF state ON messages
     WHEN NEW.state = 'read' AND OLD.state IN ('named', 'placing') BEGIN
         {_ADD.format("'received'", "''", "NULL")}
     END
@@ -182,7 +183,7 @@ DEFINITIONS = (
     # Responses to documents that we have sent: `document` is '' while it isn't known which is meant, and '?' where
     # several are. `owed_to` is the folder of the document whose row and sidecar lack the response, '' where none does.
     """
-    CREATE TABLE IF NOT EXISTS responses (
+    CREATE TABLE responses (
         identity TEXT, msg_no INTEGER, received TEXT, nth INTEGER,
         company TEXT NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL, number TEXT NOT NULL,
         type_code TEXT NOT NULL, issue_date TEXT NOT NULL, code TEXT NOT NULL, reason TEXT NOT NULL, at REAL NOT NULL,
@@ -192,25 +193,25 @@ DEFINITIONS = (
     """,
     # Partial indexes: however many responses name documents that aren't known, only the first two have them.
     f"""
-    CREATE INDEX IF NOT EXISTS responses_waiting ON responses (number, ({company("sender")}), at)
+    CREATE INDEX responses_waiting ON responses (number, ({company("sender")}), at)
     WHERE document = ''
     """,
     f"""
-    CREATE INDEX IF NOT EXISTS responses_of_platforms ON responses (number, at)
+    CREATE INDEX responses_of_platforms ON responses (number, at)
     WHERE document = '' AND {IS_OF_PLATFORM}
     """,
-    "CREATE INDEX IF NOT EXISTS responses_untied ON responses (at) WHERE document IN ('', '?')",
-    "CREATE INDEX IF NOT EXISTS responses_tied ON responses (document, code, at) WHERE document <> ''",
-    "CREATE INDEX IF NOT EXISTS responses_owed ON responses (owed_to) WHERE owed_to <> ''",
+    "CREATE INDEX responses_untied ON responses (at) WHERE document IN ('', '?')",
+    "CREATE INDEX responses_tied ON responses (document, code, at) WHERE document <> ''",
+    "CREATE INDEX responses_owed ON responses (owed_to) WHERE owed_to <> ''",
     f"""
-    CREATE INDEX IF NOT EXISTS responses_rejected ON responses (document, sender, number, at)
+    CREATE INDEX responses_rejected ON responses (document, sender, number, at)
     WHERE document <> '' AND {IS_REJECTION}
     """,
-    "CREATE INDEX IF NOT EXISTS documents_uuid ON documents (uuid) WHERE uuid IS NOT NULL",
+    "CREATE INDEX documents_uuid ON documents (uuid) WHERE uuid IS NOT NULL",
     # Answers to received documents (`inbound.answers`), by the documents' bytes. Each becomes an outbound document,
     # whose id is decided with the answer.
     """
-    CREATE TABLE IF NOT EXISTS answers (
+    CREATE TABLE answers (
         company TEXT, sha256 TEXT, nth INTEGER,
         code TEXT NOT NULL, number TEXT NOT NULL, sender TEXT NOT NULL, receiver TEXT NOT NULL, at REAL NOT NULL,
         document TEXT NOT NULL, file TEXT NOT NULL,
@@ -218,11 +219,11 @@ DEFINITIONS = (
         PRIMARY KEY (company, sha256, nth)
     )
     """,
-    "CREATE INDEX IF NOT EXISTS answers_owed ON answers (company) WHERE content IS NOT NULL",
+    "CREATE INDEX answers_owed ON answers (company) WHERE content IS NOT NULL",
     # After which events commands are run (`commands`), and those that are still to be run.
-    "CREATE TABLE IF NOT EXISTS wanted (event TEXT PRIMARY KEY)",
+    "CREATE TABLE wanted (event TEXT PRIMARY KEY)",
     """
-    CREATE TABLE IF NOT EXISTS errands (
+    CREATE TABLE errands (
         number INTEGER PRIMARY KEY, event TEXT NOT NULL, company TEXT NOT NULL, document TEXT NOT NULL,
         msg_no INTEGER, folder BLOB NOT NULL, file BLOB NOT NULL,
         sidecar TEXT -- of a message
@@ -231,14 +232,14 @@ DEFINITIONS = (
     # A document has come to its last place, a message has been marked as read, and its page is owed no more: in the
     # transaction that says so.
     f"""
-    CREATE TRIGGER IF NOT EXISTS errand_of_document AFTER UPDATE ON documents
+    CREATE TRIGGER errand_of_document AFTER UPDATE ON documents
     WHEN OLD.open AND NOT NEW.open AND NEW.state IN ('{State.DELIVERED}', '{State.FAILED}') BEGIN
         INSERT INTO errands (event, company, document, folder, file)
         SELECT event, NEW.company, NEW.id, x'', x'' FROM wanted WHERE event = NEW.state;
     END
     """,
     """
-    CREATE TRIGGER IF NOT EXISTS errand_of_message AFTER UPDATE ON messages
+    CREATE TRIGGER errand_of_message AFTER UPDATE ON messages
     WHEN NEW.state = 'read' AND NEW.page IS NULL AND (OLD.state <> 'read' OR OLD.page IS NOT NULL) BEGIN
         INSERT INTO errands (event, company, document, msg_no, folder, file, sidecar)
         SELECT event, NEW.company, '', NEW.msg_no, NEW.folder, NEW.file, NEW.sidecar
@@ -249,14 +250,15 @@ DEFINITIONS = (
     # Each change of a document is counted in its own transaction, so that the marker shows when changes are lost.
     *(
         f"""
-        CREATE TRIGGER IF NOT EXISTS count_{event} AFTER {event} ON documents BEGIN
-            INSERT INTO changes VALUES (NEW.folder, 1, 0, 0) ON CONFLICT (folder) DO UPDATE SET counted = counted + 1;
+        CREATE TRIGGER count_{event} AFTER {event} ON documents BEGIN
+            INSERT INTO changes (folder, counted) VALUES (NEW.folder, 1)
+            ON CONFLICT (folder) DO UPDATE SET counted = counted + 1;
         END
         """
         for event in ("insert", "update")
     ),
 )
-"""The statements that create the missing tables, indexes and triggers."""
+"""The statements that create the tables, indexes and triggers."""
 
 
 def as_name(name: str) -> bytes:

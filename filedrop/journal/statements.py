@@ -36,12 +36,12 @@ MESSAGE_COLUMNS = (
     "sidecar", "sender_name", "type", "number", "issue_date", "meaning", "repeats", "wanted", "sha256",
 )  # fmt: skip
 HAS_DRAFT = "folder = :folder AND state IN ('named', 'placing')"  # as its index has it
-# What waits in a folder is to be put in doubt (`changes.marked` in the schema).
+# What waits in a folder is to be put in doubt.
 SUSPECT = """
-    INSERT INTO changes SELECT id, 0, -1, 0 FROM folders WHERE {}
-    ON CONFLICT (folder) DO UPDATE SET marked = -1 - changes.marked WHERE changes.marked >= 0
+    INSERT INTO changes (folder, counted, suspect) SELECT id, 0, TRUE FROM folders WHERE {}
+    ON CONFLICT (folder) DO UPDATE SET suspect = TRUE
 """
 SUSPECT_ALL = SUSPECT.format("TRUE")
-KEEP = "INSERT INTO about VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-SAY_ABOUT = "INSERT INTO about VALUES (:key, :value) ON CONFLICT DO NOTHING"
+KEEP = "INSERT INTO about (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+SAY_ABOUT = "INSERT INTO about (key, value) VALUES (:key, :value) ON CONFLICT DO NOTHING"
 ABOUT = "SELECT key, value FROM about"

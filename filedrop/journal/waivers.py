@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _GIVE_WAIVER = """
-    INSERT INTO waivers VALUES (:folder, :file, :sha256, :modified)
+    INSERT INTO waivers (folder, file, sha256, modified) VALUES (:folder, :file, :sha256, :modified)
     ON CONFLICT (folder, file) DO UPDATE SET sha256 = excluded.sha256, modified = excluded.modified
 """
 _WAIVER = "SELECT sha256, modified FROM waivers WHERE folder = :folder AND file = :file"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from support import sql
 from support.documents import invoice
 
 from filedrop.errors import JournalError
@@ -72,3 +74,9 @@ def test_sentence_about_an_older_journal(world: World) -> None:
     assert (world.outbound / "failed" / "again.xml").exists()
     assert world.accepted() == {"1.xml": 1, "2.xml": 1}
     assert len(world.delivered()) == 2
+
+
+def test_columns_of_inserts() -> None:
+    """Each INSERT names its columns: a column that comes later changes none of them."""
+    sources = "\n".join(source.read_text("utf-8") for source in sql.JOURNAL.glob("*.py"))
+    assert re.findall(r"INSERT INTO (?:\w+|{table}) (?!\s*\(|{}).*", sources) == []
