@@ -111,6 +111,7 @@ def test_texts_of_a_restored_document() -> None:
         [{"form": "no-sender", "values": {"receiver": "no placeholder of this form"}}],
         [{"form": "no-sender", "values": {"where": "x" * 2001}}],
         [{"form": "no-sender", "values": {"where": 7}}],
+        [{"form": "no-sender", "values": {}}],
         [{"form": ["no-sender"], "values": {}}],
         [{"form": "not-xml/empty", "values": {}}] * 21,
         ["no-sender"], "no-sender", None, {},
