@@ -28,7 +28,7 @@ from support.rules import published_rules
 from support.stepping import RULES, Life
 
 from filedrop.config import parse
-from filedrop.identify import identify, read
+from filedrop.identify import codelist, identify, read
 from filedrop.identify.mapping import Rules
 from filedrop.readable import html, sheets
 from filedrop.status.survey import Survey, part_of
@@ -125,6 +125,21 @@ def test_ids_that_cannot_be_read(world: World) -> None:
     bare = world.sidecar("no-namespace.xml")["error"]
     assert (bare["code"], "Invoice has no namespace (xmlns)" in bare["administrator"]) == ("no-document-id", True)
     assert "::Invoice##" not in bare["administrator"].replace("<namespace>::", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "edition"), [("codelist-version-10", "10.0 of 16 November 2026"), ("codelist-scheduled", "9.8 of 16 ")]
+)
+def test_newer_code_list(make_world: Callable[..., World], name: str, edition: str) -> None:
+    """A list counts whose version has no minor number, or which has a state that filedrop doesn't know."""
+    world = make_world(more=f"codelists: {case(name) / 'list'}")
+    world.drop("credit.xml", (case(name) / "x.xml").read_bytes().replace(b"Invoice", b"CreditNote"))
+    try:
+        assert f"version {edition}" in ask(world, "check").output
+        world.run_once()
+    finally:
+        codelist.use(None)
+    assert "code list has" not in "".join(world.sidecar("credit.xml")["warnings"])
 
 
 def test_document_id_of_another_type() -> None:

@@ -101,11 +101,14 @@ def check(
     if take_over and is_missing(config.state):
         act_as_owner(config.root)  # else a state that root makes would be root's
     results = [CheckResult(CONFIGURATION, "ok", config.source)]
-    results += [CheckResult(CONFIGURATION, "warning", warning) for warning in config.warnings]
+    results += [
+        CheckResult(CONFIGURATION, "failed" if warning == config.list_trouble else "warning", warning)
+        for warning in config.warnings
+    ]
     results += own_settings_found(config)
     results += preparation_found(config)
     results += participants_found(config)
-    results.append(code_list_found(config.codelists, today()))
+    results.append(code_list_found(config.codelists if config.published_lists else None, today()))
     results += mapping_found(config)
     results += validation_found(config)
     results += commands_found(config)

@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from filedrop.cli.opening import database, host_name, shared
+from filedrop.config.codelists import OWN_COUNTS
 from filedrop.daemon.change import Change, change_to, check_changed_files, hung_folder
 from filedrop.daemon.daemon import TICK_EVERY, Configured, Daemon
 from filedrop.daemon.hosting import Hosting
@@ -345,6 +346,8 @@ class Process:
             if getattr(config, name) != getattr(current, name):
                 why = f"{name}: it can't be changed while filedrop runs; stop filedrop, and start it again"
                 raise ConfigError([why])
+        if config.list_trouble not in ("", current.list_trouble):  # the former list is better than filedrop's own
+            raise ConfigError([config.list_trouble.removesuffix(OWN_COUNTS)])
         if complaints := list(_moved_too_early(config, daemon)):
             raise ConfigError(complaints)
         if daemon.journal.trouble:

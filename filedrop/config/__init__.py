@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from filedrop.config.account import READABLE_BY_ALL, Account, doubts
 from filedrop.config.agreement import check_agreement
 from filedrop.config.alerts import Alerts, Heartbeat, Mail, Metrics
-from filedrop.config.codelists import PATIENCE, CodeLists, load_lists
+from filedrop.config.codelists import OWN_COUNTS, PATIENCE, CodeLists, load_lists
 from filedrop.config.complaints import Complaints
 from filedrop.config.mapping import Lookup, Rule, TableFile, Template, Value, XPath, groups_in, xpath_in
 from filedrop.config.models import (
@@ -144,10 +144,15 @@ def parse(text: str, name: str = "config.yaml") -> Config:
         tell(key)
     config = complaints.check(written.values, Path(name).absolute().parent, tell)
     check_agreement(config, complaints)
-    lists = _named_lists(config, complaints)
     complaints.raise_any()
-    warnings = tuple(f"{complaints.place(key)}: {doubt}" for key, doubt in _doubts(config))
-    return config.model_copy(update={"warnings": warnings, "published_lists": lists})
+    lists, trouble = None, ""
+    try:
+        lists = _named_lists(config.codelists)
+    except ConfigError as error:
+        where = complaints.place(("codelists",))
+        trouble = f"{where}: {'; '.join(error.complaints)}{OWN_COUNTS}"
+    warnings = [f"{complaints.place(key)}: {doubt}" for key, doubt in _doubts(config)] + [trouble] * bool(trouble)
+    return config.model_copy(update={"warnings": tuple(warnings), "published_lists": lists, "list_trouble": trouble})
 
 
 def _doubts(config: Config) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -164,19 +169,12 @@ def _doubts(config: Config) -> Iterator[tuple[tuple[str, ...], str]]:
     yield from ((("journal_password_file",), doubt) for doubt in of_journal)
 
 
-def _named_lists(config: Config, complaints: Complaints) -> CodeLists | None:
-    """The code list in the folder `codelists`, None where no folder is named or it can't be used."""
-    folder = config.codelists
-    if folder is None:
-        return None
+def _named_lists(folder: Path | None) -> CodeLists | None:
+    """The code list in the folder `codelists`, None where no folder is named. Raises ConfigError."""
     try:
-        return within(PATIENCE, lambda: load_lists(folder))
-    except ConfigError as error:
-        for complaint in error.complaints:
-            complaints.add(complaint, ("codelists",))
+        return within(PATIENCE, lambda: load_lists(folder)) if folder else None
     except OSError as error:  # it doesn't answer
-        complaints.add(f"{folder} can't be read: {explain(error)}", ("codelists",))
-    return None
+        raise ConfigError([f"{folder} can't be read: {explain(error)}"]) from error
 
 
 def _refuse_told(section: type[Section], keys: Keys, body: dict[str, Any], complaints: Complaints) -> None:

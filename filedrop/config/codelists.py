@@ -6,8 +6,10 @@ The folder is named by the key `codelists`. The files in identify/codelists are 
 - schemes: code -> [name, state, the code to use instead, the form of a value as a regular expression, removal]
 - processes: process id -> state
 
-`state` is `active`, `deprecated` or `removed`; `removal` the day on which the network removes an entry, null where the
-list has none. Each has the list's version and the day of its publication, by the change log; null without a change log.
+`state` is `active`, `deprecated` or `removed`, and `active` for every other word: a new one says nothing of the entry's
+use, and its day of removal counts. `removal`: the day on which the network removes an entry, null where the
+list has none. Each has the list's version, with a minor number (10.0 for 10), and the day of its publication, by the
+change log; null where no change log has it.
 """
 
 import re
@@ -16,7 +18,7 @@ from contextlib import suppress
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
@@ -27,6 +29,7 @@ from filedrop.files.rights import explain
 CodeLists = Mapping[str, Mapping[str, Any]]
 """`documents`, `schemes` and `processes`, each with `version`, `published` (ISO 8601 or None) and `entries`."""
 
+OWN_COUNTS = ". Until then, the code list in filedrop counts"
 PATIENCE = 10.0  # seconds for the folder to answer
 _BEST_FIRST = ("active", "deprecated", "removed")
 _FORM = re.compile(r"RegEx: (\S+)")
@@ -45,7 +48,7 @@ def _with_forms(rules: str) -> str:
 
 
 class _Entry(BaseModel):
-    state: Literal["active", "deprecated", "removed"]
+    state: Annotated[str, AfterValidator(lambda state: state if state in _BEST_FIRST else "active")]
     removal: Annotated[date | None, Field(alias="removal-date")] = None
 
     @property
@@ -75,7 +78,11 @@ class _Scheme(_Entry):
 
 
 class _Published(BaseModel):
-    version: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
+    version: Annotated[
+        str,
+        Field(pattern=r"^[0-9]+(\.[0-9]+)*$"),
+        AfterValidator(lambda version: version if "." in version else f"{version}.0"),
+    ]
     count: Annotated[int | None, Field(alias="entry-count")] = None
 
 
@@ -135,8 +142,7 @@ def load_lists(folder: Path) -> CodeLists:
     try:
         names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
-        why = f"{explain(error, folder)}; correct it, or delete the key to use the list in filedrop"
-        raise ConfigError([f"{folder} can't be read: {why}"]) from error
+        raise ConfigError([f"{folder} can't be read: {explain(error, folder)}"]) from error
     read: dict[str, _List] = {}
     complaints: list[str] = []
     for name, file in _FILES.items():
@@ -196,12 +202,11 @@ def _read(path: Path, model: type[_List]) -> _List:
 
 
 def _published(folder: Path, names: Sequence[str], version: str) -> str | None:
-    """The day of a version's publication by the change log, None where there is no change log. Raises ConfigError."""
-    logs = [folder / name for name in names if fnmatchcase(name.lower(), _CHANGE_LOG)]
-    if not logs:
-        return None
-    for path in logs:
-        if found := re.search(rf"\bv{re.escape(version)} - ([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})\b", _text(path)):
+    """The day of a version's publication; None where no change log has it. Raises ConfigError."""
+    written = re.escape(version.removesuffix(".0")) + (r"(?:\.0)?" if version.endswith(".0") else "")
+    for name in names:
+        log = _text(folder / name) if fnmatchcase(name.lower(), _CHANGE_LOG) else ""
+        if found := re.search(rf"\bv{written} - ([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})\b", log):
             with suppress(ValueError):
                 return date.fromisoformat(found[1]).isoformat()
-    raise ConfigError([f"{logs[0]}: it has no day for version {version}; download it again {_SOURCE}"])
+    return None

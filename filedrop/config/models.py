@@ -282,6 +282,8 @@ class Config(Section):
     codelists: BesideConfiguration | None = None
     published_lists: Annotated[Mapping[str, Mapping[str, Any]] | None, TOLD, Field(repr=False)] = None
     """What is in the folder `codelists` (config/codelists)."""
+    list_trouble: Annotated[str, TOLD] = ""
+    """Why that can't be used, so that filedrop's own list counts; among the warnings, too."""
     validation: Validation = Validation()
     commands: Commands = Commands()
     pass_environment: Annotated[tuple[VariableName, ...], BeforeValidator(one_or_several)] = ()

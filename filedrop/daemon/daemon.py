@@ -347,6 +347,7 @@ def _troubles(daemon: Daemon) -> dict[str, str]:
     """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
     unvalidated = _unvalidated(daemon.validating, daemon.accounts, daemon.journal)
     troubles = {"validation": unvalidated, "configuration": daemon.configured.why, "host": daemon.share.trouble}
+    troubles["code list"] = daemon.config.list_trouble
     if daemon.copies.trouble != daemon.journal.trouble:  # which is told by itself
         troubles["backup"] = daemon.copies.trouble
     return {about: why for about, why in troubles.items() if why} | daemon.commands.troubles

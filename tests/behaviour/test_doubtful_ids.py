@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from support.codelists import publish
+from support.codelists import PROCESSES, publish
+from support.commands import ask
 from support.documents import BUYER, SELLER, invoice
 
+from filedrop.config.codelists import OWN_COUNTS
 from filedrop.identify import codelist
 
 if TYPE_CHECKING:
@@ -66,3 +68,30 @@ def test_named_code_list(make_world: Callable[..., World], tmp_path: Path) -> No
     finally:
         codelist.use(None)
     assert "removed the scheme 0192 (NO:ORG); use 0999 instead" in "".join(world.sidecar("invoice.xml")["warnings"])
+
+
+def test_code_list_that_is_missing(make_world: Callable[..., World], tmp_path: Path) -> None:
+    """Without the named list, filedrop sends by its own, and status and check say so. A reload doesn't lose a list."""
+    lists = tmp_path / "lists"
+    world = make_world(outbound={"directory": "off"}, more=f"codelists: {lists}")
+    world.drop("first.xml", invoice("1"))
+    with world.daemon() as daemon:
+        world.until(lambda: world.accepted()["first.xml"])
+        world.until(lambda: f"codelists: {lists} can't be read" in ask(world, "status").output)
+        checked = ask(world, "check")
+        assert (checked.status, "the code list in filedrop counts" in checked.output) == (2, True)
+        publish(lists)
+        assert ask(world, "reload").status == 0
+        world.until(lambda: "codelists" not in ask(world, "status").output)
+        (lists / PROCESSES).unlink()
+        refused = ask(world, "reload")
+        assert (refused.status, "has no *processes*.json" in refused.says, OWN_COUNTS in refused.says) == (
+            2,
+            True,
+            False,
+        )
+        world.drop("second.xml", invoice("2"))
+        world.until(lambda: world.accepted()["second.xml"])
+        world.stop(daemon)
+    first, second = ("".join(world.sidecar(name)["warnings"]) for name in ("first.xml", "second.xml"))
+    assert ("0192" in first, "removed the scheme 0192 (NO:ORG)" in second) == (False, True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,10 +10,11 @@ from support.codelists import CHANGE_LOG, DOCUMENT_TYPES, PROCESSES, SCHEMES, li
 from support.configuration import BASE
 
 from filedrop.config import load
-from filedrop.errors import ConfigError
+from filedrop.config.codelists import OWN_COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from filedrop.config import Config
 
@@ -90,7 +90,7 @@ def _confuse(files: Files) -> None:
 
 
 def _misspell(files: Files) -> None:
-    files[SCHEMES]["values"][1]["state"] = "activ"
+    files[SCHEMES]["values"][1]["state"] = None
 
 
 def _misdate(files: Files) -> None:
@@ -116,16 +116,15 @@ def _misform(files: Files) -> None:
     ],
 )
 def test_mistakes(tmp_path: Path, damage: Callable[[Files], None], where: str, says: str) -> None:
-    """A mistake in one of the files is a mistake of the configuration: the file, what is wrong, and what to do."""
+    """A mistake in one of the files is reported: the file, what is wrong, and what to do. Then no file counts."""
     folder, files = tmp_path / "lists", lists()
     damage(files)
     publish(folder, files)
-    with pytest.raises(ConfigError) as raised:
-        loaded(folder)
+    config = loaded(folder)
     line = BASE.count("\n") + 1
     begin = f"{tmp_path / 'config.yaml'}:{line}: codelists: {folder / where if where else folder}"
-    (complaint,) = raised.value.complaints
-    assert re.fullmatch(re.escape(begin) + r":? " + says, complaint)
+    assert re.fullmatch(re.escape(begin) + r":? " + says + re.escape(OWN_COUNTS), config.list_trouble)
+    assert (config.published_lists, config.warnings) == (None, (config.list_trouble,))
 
 
 @pytest.mark.parametrize(
@@ -133,21 +132,28 @@ def test_mistakes(tmp_path: Path, damage: Callable[[Files], None], where: str, s
     [
         (PROCESSES, b"<html>not found</html>", "it is no JSON; download it again"),
         (PROCESSES, b"\xff", "it is not UTF-8; download it again"),
-        (CHANGE_LOG, b"<h3>v9.7 - 2026-07-02</h3>", "it has no day for version 10.0; download it again"),
     ],
 )
 def test_other_files(tmp_path: Path, name: str, content: bytes, says: str) -> None:
-    """A file that is something else, or older than the others, is a mistake."""
+    """A file that is something else is a mistake."""
     publish(tmp_path / "lists")
     (tmp_path / "lists" / name).write_bytes(content)
-    with pytest.raises(ConfigError, match=re.escape(says)):
-        loaded(tmp_path / "lists")
+    assert says in loaded(tmp_path / "lists").list_trouble
+
+
+def test_older_change_log(tmp_path: Path) -> None:
+    """A change log without the version is as good as none."""
+    publish(tmp_path / "lists")
+    (tmp_path / "lists" / CHANGE_LOG).write_bytes(b"<h3>v9.7 - 2026-07-02</h3>")
+    made = loaded(tmp_path / "lists").published_lists
+    assert made is not None
+    assert made["documents"]["published"] is None
 
 
 def test_no_folder(tmp_path: Path) -> None:
-    """A folder that isn't there is a mistake, and the complaint says how to go on without it."""
-    with pytest.raises(ConfigError, match=r"codelists: .*lists can't be read: .*; .*delete the key"):
-        loaded(tmp_path / "lists")
+    """A folder that isn't there stops nothing: filedrop's own list counts."""
+    trouble = loaded(tmp_path / "lists").list_trouble
+    assert re.search(rf"codelists: .*lists can't be read: .*{re.escape(OWN_COUNTS)}", trouble)
 
 
 def test_every_mistake_at_once(tmp_path: Path) -> None:
@@ -156,6 +162,5 @@ def test_every_mistake_at_once(tmp_path: Path) -> None:
     _misspell(files)
     _shorten(files)
     publish(tmp_path / "lists", files)
-    with pytest.raises(ConfigError) as raised:
-        loaded(tmp_path / "lists")
-    assert [Path(name).exists() for name in re.findall(r"codelists: (.*?\.json)", str(raised.value))] == [True, True]
+    trouble = loaded(tmp_path / "lists").list_trouble
+    assert [name in trouble for name in (DOCUMENT_TYPES, SCHEMES, PROCESSES)] == [True, True, False]
