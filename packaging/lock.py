@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """The locks: the latest libraries that pyproject.toml allows, each with the checksum of its file.
 
-packaging/lock.py            writes all locks again, into packaging/locks
-packaging/lock.py debian-13  writes this one
+packaging/lock.py writes all locks again, into packaging/locks: all at once, so that they have the same versions.
 
 It needs Python 3.11 or later with pip, on Linux. An installed package can't be given libraries afterwards, so each has
 those of all extras but `validation`, too, whose library is large.
@@ -57,5 +56,5 @@ def lock(name: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-for name in sys.argv[1:] or TARGETS:
+for name in TARGETS:
     (PACKAGING / "locks" / f"{name}.txt").write_text(lock(name), "utf-8")

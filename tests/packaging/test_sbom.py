@@ -21,6 +21,16 @@ def sbom(name: str) -> str:
     return subprocess.run(command, env=outside, capture_output=True, text=True, check=True).stdout
 
 
+def test_locks_of_one_version() -> None:
+    """A library has the same version in each package that contains it: no package is older than another."""
+    versions: dict[str, set[str]] = {}
+    for name in LOCKS:
+        for line in (PACKAGING / "locks" / f"{name}.txt").read_text().splitlines()[1:]:
+            library, version = line.split()[0].split("==")
+            versions.setdefault(library, set()).add(version)
+    assert {library: found for library, found in versions.items() if len(found) > 1} == {}
+
+
 @pytest.mark.parametrize("name", LOCKS)
 def test_sbom_of_a_lock(name: str) -> None:
     """An SBOM has each library of the lock with the checksum of its file; the same lock gives the same bytes."""
