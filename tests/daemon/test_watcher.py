@@ -13,8 +13,9 @@ import pytest
 import structlog
 from support.disks import mounted
 from support.holdings import our_holdings
+from watchdog.observers.api import ObservedWatch
 
-from filedrop.daemon.watcher import Watcher, mode
+from filedrop.daemon.watcher import Watcher, _observer, mode
 from filedrop.files.disk import FileSystem
 from filedrop.outbound.mailbox import Closed, FileEvent
 from filedrop.storage.folders import OutboundFolder
@@ -34,6 +35,25 @@ def made(folder: Path) -> Iterator[None]:
     folder.mkdir()
     yield
     folder.rmdir()
+
+
+def test_the_private_parts_of_watchdog() -> None:
+    """What filedrop uses of watchdog beyond its documentation is there; pyproject.toml bounds the version for that.
+
+    If this fails with a new version, adapt filedrop/daemon/watcher.py before you raise the bound.
+    """
+    if sys.platform == "win32":
+        from watchdog.observers import winapi  # noqa: PLC0415
+
+        assert hasattr(winapi.DirectoryChangeReader("", recursive=False), "_buf_queue"), "winapi: the queue of a reader"
+    else:
+        from watchdog.observers import inotify, inotify_move_event_grouper  # noqa: PLC0415
+
+        grouper, group = inotify_move_event_grouper.InotifyMoveEventGrouper, inotify.InotifyWatchGroup
+        assert hasattr(grouper, "delay"), "inotify_move_event_grouper: the pause after each file that moves out"
+        assert "_active_callbacks_by_watch" in group.__dataclass_fields__, "inotify: the watches that still receive"
+        observer = _observer()
+        assert "_inotify" in vars(observer._emitter_class(queue.Queue(), ObservedWatch(".", recursive=False)))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="what is watched can't be removed and made again at once there")
