@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 import time
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from support.postgres import Server
 
@@ -33,15 +35,21 @@ logfile = {folder}/pgbouncer.log
 def pooler(server: Server, mode: str) -> Iterator[str]:
     """PgBouncer in this mode, until the end of the context: the host and the port in a database's address."""
     assert PROGRAM
-    settings, socket = server.folder / "pgbouncer.ini", server.folder / f".s.PGSQL.{PORT}"
+    settings, path = server.folder / "pgbouncer.ini", server.folder / f".s.PGSQL.{PORT}"
     settings.write_text(_SETTINGS.format(folder=server.folder, port=PORT, mode=mode))
     process = subprocess.Popen([PROGRAM, "-q", settings], **server.as_user)
     try:
-        while not socket.exists():
+        while not _listens(path):
             assert process.poll() is None, (server.folder / "pgbouncer.log").read_text()
             time.sleep(0.01)
         yield f"?host={server.folder}&port={PORT}"
     finally:
         process.kill()
         process.wait()
-        socket.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+
+
+def _listens(path: Path) -> bool:
+    """Whether a server accepts connections here: its socket is there a moment before that."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
