@@ -336,8 +336,9 @@ def test_sessions_that_cannot_be_ended(postgres: Server, database: str) -> None:
 
 SETTINGS = {
     "default_transaction_isolation": "repeatable read", "default_transaction_read_only": "on",
-    "default_transaction_deferrable": "on", "synchronous_commit": "off", "statement_timeout": "1",
-    "lock_timeout": "1", "idle_in_transaction_session_timeout": "0", "search_path": "public", "timezone": "Asia/Tokyo",
+    "default_transaction_deferrable": "on", "synchronous_commit": "off", "statement_timeout": "99s",
+    "lock_timeout": "99s", "idle_in_transaction_session_timeout": "0", "search_path": "public",
+    "timezone": "Asia/Tokyo",
 }  # fmt: skip
 
 
@@ -345,7 +346,8 @@ def test_settings_of_the_role(postgres: Server, database: str) -> None:
     """Whatever an administrator has set for role and database, a session is as the journal needs it."""
     for name, value in SETTINGS.items():
         postgres.sql(f"ALTER ROLE filedrop IN DATABASE {database} SET {name} = '{value}'")
-    asked = ("transaction_isolation", "transaction_read_only", "transaction_deferrable", "synchronous_commit")
+    limits = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+    asked = ("transaction_isolation", "transaction_read_only", "transaction_deferrable", "synchronous_commit", *limits)
     text = ", ".join(f"current_setting('{name}')" for name in asked)
     try:
         with opened(postgres.address(database)) as journal:
@@ -353,7 +355,7 @@ def test_settings_of_the_role(postgres: Server, database: str) -> None:
             journal.documents.record(drop(1))
     finally:
         postgres.sql(f"ALTER ROLE filedrop IN DATABASE {database} RESET ALL")
-    assert found == [("read committed", "off", "off", "on")]
+    assert found == [("read committed", "off", "off", "on", *["1600ms"] * len(limits))]
 
 
 def test_refused_statement_within_a_reading(postgres: Server, database: str) -> None:
