@@ -174,9 +174,8 @@ def unsent(world: World) -> int:
 def until_told(world: World, office: PostOffice, mails: int) -> None:
     """Run filedrop until nothing is left to be sent; it has sent so many."""
     with world.daemon() as daemon:
-        world.until(lambda: len(office.mails) >= mails and unsent(world) == 0, 60, what="it is told")
-        daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(60) == 0
+        world.until(lambda: len(office.mails) >= mails and unsent(world) == 0, what="it is told")
+        world.stop(daemon)
     assert len(office.mails) == mails
 
 
@@ -186,7 +185,7 @@ def test_killed_between_decision_and_mail(failed_long_ago: World, office: PostOf
     with answering() as port:
         world.more = alerts(port)
         with world.daemon() as daemon:
-            world.until(lambda: unsent(world) == 1, 60, what="it is decided")
+            world.until(lambda: unsent(world) == 1, what="it is decided")
             daemon.kill()
     world.more = alerts(office.port)
     until_told(world, office, 1)
@@ -198,7 +197,7 @@ def test_killed_at_the_mail(failed_long_ago: World, office: PostOffice) -> None:
     world = failed_long_ago
     with world.daemon() as daemon:
         office.coming = daemon.kill
-        world.until(lambda: len(office.mails) == 1, 60, what="it is sent")
+        world.until(lambda: len(office.mails) == 1, what="it is sent")
         daemon.wait()
     office.coming = lambda: None
     until_told(world, office, 2)
@@ -213,22 +212,21 @@ def test_reloaded_at_the_mail(failed_long_ago: World, office: PostOffice) -> Non
 
     def coming() -> None:
         has_it.set()
-        release.wait(60)
+        release.wait()
 
     office.coming = coming
     with world.daemon() as daemon:
-        assert has_it.wait(60)
+        world.until(has_it.is_set)
         world._keys["outbound"]["workers"] = "2"
         world.config_file()
         daemon.send_signal(signal.SIGHUP)
         log = world.base / "daemon.log"
-        world.until(lambda: log.read_text().count('"service.started"') == 2, 30, what="it is taken up")
+        world.until(lambda: log.read_text().count('"service.started"') == 2, what="it is taken up")
         world.drop("well.xml", invoice("well"))
         world.until(lambda: world.accepted()["well.xml"] == 1, what="it is sent")
         release.set()
-        world.until(lambda: unsent(world) == 0, 60, what="it is told")
-        daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(60) == 0
+        world.until(lambda: unsent(world) == 0, what="it is told")
+        world.stop(daemon)
     assert len(office.mails) == 1
 
 
@@ -238,8 +236,8 @@ def test_a_mail_server_that_hangs_holds_up_no_document(failed_long_ago: World) -
     with answering() as port:
         world.more = alerts(port)
         with world.daemon() as daemon:
-            world.until(lambda: unsent(world) == 1, 60, what="it is decided")
+            world.until(lambda: unsent(world) == 1, what="it is decided")
             world.drop("well.xml", invoice("well"))
             world.until(lambda: world.accepted()["well.xml"] == 1, what="it is sent")
-            daemon.send_signal(signal.SIGTERM)
-            assert daemon.wait(15) == 0
+            world.stop(daemon)
+        assert "not_sent" not in (world.base / "daemon.log").read_text(), "the stop waits for nobody who is told"

@@ -56,7 +56,7 @@ def test_a_name_that_comes_again(make_world: Callable[..., World]) -> None:
     world, told = make_world(outbound={"rescan": "1h", "settle": "1h"}, read_timeout="60s"), threading.Event()
 
     def late(exchange: Exchange) -> None:
-        told.wait(60)
+        told.wait()
         answered(exchange)
 
     world.front.next("POST /outbox", late)

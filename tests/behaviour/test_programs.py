@@ -67,7 +67,7 @@ def run_in_share(
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, *start, *words]
         done = subprocess.run(
-            command, cwd=share, env={**os.environ, **path}, capture_output=True, text=True, timeout=100, check=False
+            command, cwd=share, env={**os.environ, **path}, capture_output=True, text=True, check=False
         )
         assert not (tmp_path / "run").exists(), (tmp_path / "run").read_text()
         return done

@@ -56,7 +56,6 @@ def process(options: list[str]) -> Filedrop:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
             check=False,
         )
 

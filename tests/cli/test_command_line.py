@@ -189,7 +189,7 @@ def test_without_the_extra(tmp_path: Path) -> None:
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         words = [str(python), "-m", "filedrop", *arguments]
-        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     for command in ("sandbox", "demo"):
         done = run(command, "--state", "here")

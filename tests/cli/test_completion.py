@@ -42,7 +42,6 @@ def ask(*words: str) -> tuple[list[str], list[str]]:
         env=WITHOUT_CONFIG | question,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
         check=True,
     )
     return done.stdout.splitlines(), done.stderr.split()

@@ -213,7 +213,7 @@ def answered(command: list[str], answers: list[str]) -> str:
             said += chunk
             if left and said.endswith(b": "):
                 os.write(ours, left.pop(0).encode() + b"\n")
-        process.wait(60)
+        process.wait()
     os.close(ours)
     return said.decode()
 

@@ -78,7 +78,7 @@ def test_reload_of_one_account_of_five(five: Five) -> None:
         five.until(lambda: (five.root / "five-b" / "outbound").is_dir() and status_file.read(five.root))
         five.front.next("POST /outbox", slow)
         five.drop_for("two-a", "1")
-        assert slow.came.wait(60)
+        five.until(slow.came.is_set)
         five.logins["five"] = ", connect_timeout: 7s"
         five.config_file()
         assert five.process("reload").returncode == 0, "the request on the wire of another account isn't waited for"
@@ -165,7 +165,7 @@ def test_reload_beside_a_folder_that_hangs(five: Five, tmp_path: Path) -> None:
     with five.daemon() as daemon:
         five.until(lambda: (beside / "sent").is_dir() and status_file.read(five.root))
         with foreign(beside, "fuse", answers=False):
-            five.until(lambda: HUNG in ask(five, "status").says, 90)
+            five.until(lambda: HUNG in ask(five, "status").says)
             five.logins["two"] = ", connect_timeout: 7s"
             five.config_file()
             assert five.process("reload").returncode == 0
@@ -176,7 +176,7 @@ def test_reload_beside_a_folder_that_hangs(five: Five, tmp_path: Path) -> None:
             refused = five.process("reload")
             assert refused.returncode != 0
             assert f"{beside} doesn't answer" in refused.stderr
-        five.until(lambda: five.process("reload").returncode == 0, 60)
+        five.until(lambda: five.process("reload").returncode == 0)
         five.drop_for("one-a", "2")
         five.until(lambda: five.history_of("one-a", "2"))
         five.stop(daemon)

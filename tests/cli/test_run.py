@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -238,6 +237,5 @@ def test_the_daemon(process: Filedrop, world: World) -> None:
         second = process("run")
         assert second.returncode == 2
         assert "another filedrop is running" in second.stderr
-        daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(60) == 0
+        world.stop(daemon)
     world.invariants()

@@ -96,7 +96,7 @@ def test_posts_wait_for_the_check(world: World) -> None:
         def _begin(self, company: str) -> Callable[[], None]:
             task = super()._begin(company)
             if self._name == "copy":
-                assert may_check.wait(60)
+                may_check.wait()
             return task
 
     with locked_state(world.state, is_checked=False) as journal:
@@ -106,11 +106,11 @@ def test_posts_wait_for_the_check(world: World) -> None:
         )
         daemon.start()
         try:
-            world.until(lambda: world.places()["waiting.xml"] == "sending", 20)
+            world.until(lambda: world.places()["waiting.xml"] == "sending")
             assert "is being checked" in daemon.report().journal
             assert not world.accepted()
             may_check.set()
-            world.until(lambda: (daemon.tick(), world.accepted() == {"waiting.xml": 1})[1], 20)
+            world.until(lambda: (daemon.tick(), world.accepted() == {"waiting.xml": 1})[1])
             assert not daemon.report().journal
         finally:
             may_check.set()

@@ -56,7 +56,7 @@ def test_a_batch(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     for nth in range(3):
         answers.put(nth)
     answers.recorder.note_lull()
-    assert all(answers.are_back.acquire(timeout=30) for _ in range(3))
+    assert all(answers.are_back.acquire(timeout=60) for _ in range(3))
     assert answers.recorded == [{State.SENT}] * 3
     answers.recorder.close(0)
 
@@ -65,6 +65,6 @@ def test_a_slow_access_point(answers: Answers) -> None:
     """An answer is recorded although another request has none for long."""
     answers.recorder.start()
     answers.put(0)
-    assert answers.are_back.acquire(timeout=30)
+    assert answers.are_back.acquire(timeout=60)
     assert answers.recorded == [{State.SENT, State.SENDING}]
     answers.recorder.close(0)

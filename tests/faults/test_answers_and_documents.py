@@ -282,7 +282,7 @@ def test_three_documents_in_a_row(slow_world: World) -> None:
     world, all_there = slow_world, threading.Barrier(3)
 
     def failed_together(exchange: Exchange) -> None:
-        all_there.wait(60)
+        all_there.wait()
         failed_before(exchange)
 
     world.front.next("POST /outbox", *[failed_together] * 3)

@@ -133,7 +133,7 @@ def test_twins(twin_world: World, faults: tuple[Fault, Fault], sent: list[int]) 
 
     def together(fault: Fault) -> Fault:
         def waiting(exchange: Exchange) -> None:
-            both_there.wait(60)
+            both_there.wait()
             fault(exchange)
 
         return waiting

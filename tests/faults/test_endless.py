@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import re
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -138,8 +137,7 @@ def test_a_stop(make_world: Callable[..., World], name: str) -> None:
     world.drop("invoice.xml", invoice("1"))
     with world.daemon() as daemon:
         world.until(lambda: len(world.front.asked(f"GET /{name}")) > 100)
-        daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(timeout=60) == 0
+        world.stop(daemon)
 
 
 def test_an_archive_in_doubt(make_world: Callable[..., World]) -> None:

@@ -101,7 +101,7 @@ def test_account_taken_and_given_up_amid_work(world: World, times: int, monkeypa
             world.until(lambda: our_holdings() == before, what=f"it has what it had: {before}")
             trouble.wait()
         take(world, service)
-        world.until(world.settled, 60)
+        world.until(world.settled)
     assert set(world.accepted().values()) == {1}
     assert len(world.accepted()) == times * BATCH + 1
     for name in world.dropped:
@@ -132,7 +132,7 @@ def test_given_up_while_a_document_is_on_the_wire(make_world: Callable[..., Worl
     for number in range(3):
         world.drop(f"{number}.xml", invoice(f"{number}"))
     with world.service() as service:
-        assert slow.came.wait(60)
+        world.until(slow.came.is_set)
         (account,) = service.accounts
         assert not service.give_up(account)
         world.until(lambda: service.journal.documents.counts(account.pipelines[0].folder.id).get(State.SENDING, 0) == 1)
@@ -163,7 +163,7 @@ def test_given_up_while_a_folder_hangs(make_world: Callable[..., World], monkeyp
             held_by(*arguments)  # type: ignore[arg-type]
 
         monkeypatch.setattr(fjord.folder, "take_up", hang)
-        assert hangs.wait(60)
+        world.until(hangs.is_set)
         world.drop("invoice.xml", invoice("1"))
         world.until(world.settled, what="the other company's documents are sent")
         assert not service.give_up(account)

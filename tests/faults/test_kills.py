@@ -66,7 +66,7 @@ def test_killed_again_and_again(make_world: Callable[..., World], kills: int) ->
             killed_at(world, daemon, chance.randint(1, LATEST), fate)
         assert not world.settled(), "it was killed when there was nothing left to do"
     with world.daemon() as daemon:
-        world.until(world.settled, 60, what="everything settles")
+        world.until(world.settled, what="everything settles")
         world.stop(daemon)
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
@@ -149,7 +149,7 @@ def test_killed_amid_responses(make_world: Callable[..., World]) -> None:
         return {number: sorted((one["code"], one["msg_no"]) for one in of_one) for number, of_one in beside.items()}
 
     with world.daemon() as daemon:
-        world.until(world.settled, 60, what="everything settles")
+        world.until(world.settled, what="everything settles")
         world.until(lambda: all(map(len, told().values())) and told() == expected, what=f"{expected}")
         world.stop(daemon)
     world.invariants()
@@ -173,6 +173,6 @@ def test_killed_with_very_many_waiting(make_world: Callable[..., World], workers
     with sqlite3.connect(world.state / JOURNAL) as journal:
         ((sending,),) = journal.execute("SELECT count(*) FROM documents WHERE state = 'sending'")
     assert sending <= 32
-    world.settle(60)
+    world.settle()
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)

@@ -76,7 +76,7 @@ def lines(text: str) -> list[dict[str, Any]]:
 def test_whoever_speaks() -> None:
     """Libraries, warnings, threads and processes that end badly are events like any other, in one line each."""
     command = [sys.executable, "-c", SPEAKERS]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     said = [(event["event"], event["level"], event.get("library") or event.get("what")) for event in lines(done.stderr)]
     assert said[:4] == [
         ("library.warned", "warning", "some.library"),
@@ -102,7 +102,7 @@ def test_whoever_speaks() -> None:
 def test_whoever_speaks_after_a_reload(tmp_path: Path) -> None:
     """By another log from then on, and by the one before until then."""
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    subprocess.run([sys.executable, "-c", A_RELOAD], cwd=tmp_path, env=environment, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", A_RELOAD], cwd=tmp_path, env=environment, check=True)
     for file in ("before", "after"):
         assert [event["event"] for event in lines((tmp_path / file).read_text())] == ["work.failed", "library.warned"]
 
@@ -128,8 +128,7 @@ def test_too_many_file_events(world: World) -> None:
         daemon.send_signal(signal.SIGCONT)
         world.until(lambda: world.accepted() == {"one.xml": 1, "two.xml": 1})
         world.until(lambda: "overflow" in log.read_text())
-        daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(30) == 0
+        world.stop(daemon)
     assert any(event["event"] == "library.warned" and "overflow" in event["says"] for event in lines(log.read_text()))
 
 

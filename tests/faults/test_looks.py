@@ -44,7 +44,7 @@ def test_a_late_commit(make_world: Callable[..., World]) -> None:
     world, taken = make_world(deliver_after=3600, read_timeout="200ms", outbound={"doubt": "5s"}), threading.Event()
 
     def late(exchange: Exchange) -> None:
-        taken.wait(60)
+        taken.wait()
         exchange.arrive()
 
     world.front.next("POST /outbox", late)

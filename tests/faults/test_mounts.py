@@ -295,7 +295,7 @@ def test_a_folder_hangs_at_the_start(two_companies: World, beside: Path) -> None
         hanging.enter_context(foreign(beside, "fuse", answers=False))
         with world.service():
             world.drop("one.xml", invoice("1"))
-            world.until(world.settled, 60)
+            world.until(world.settled)
             hanging.close()  # so that the folder's thread ends while there is a log
     world.invariants()
 

@@ -46,7 +46,7 @@ def run(world: World, *arguments: str, user: int, config: str = "config.yaml") -
     """A command as somebody else."""
     line = [sys.executable, "-m", "filedrop", "--config", str(world.base / config), *arguments]
     return subprocess.run(
-        line, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60, user=user, group=user,
+        line, cwd=PROJECT, capture_output=True, text=True, check=False, user=user, group=user,
         extra_groups=[],
     )  # fmt: skip
 
@@ -83,7 +83,7 @@ def test_two_daemons_at_once(world: World) -> None:
     logs = [world.base / f"{state}.log" for state in ("one", "other")]
     with ExitStack() as stack:
         processes = [stack.enter_context(daemon(world, state=log.stem)) for log in logs]
-        world.until(world.settled, 60)
+        world.until(world.settled)
         for folder in (json.dumps(str(path))[1:-1] for path in (world.outbound, world.inbound)):  # as in their logs
             world.until(lambda folder=folder: [line for line in lines(logs) if folder in line and refused(line)])
         assert [process.poll() for process in processes] == [None, None]

@@ -99,7 +99,7 @@ def test_uploads(either_world: World) -> None:
     for number, (name, odd) in enumerate(ODD.items()):
         world.front.next(about(number, "POST /outbox"), odd)
         world.drop(f"{name}.xml", invoice(f"{number:04}"))
-    world.settle(50)
+    world.settle()
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
     assert len(world.front.asked("POST /outbox")) == len(ODD)
@@ -112,7 +112,7 @@ def test_downloads(world: World) -> None:
     """However oddly a document comes, it is delivered once and whole."""
     for number, odd in enumerate(odd for name, odd in ODD.items() if name not in UNTAKEABLE):
         world.front.next(f"GET /messages/{world.receive(invoice(f'{number:04}'))}/", odd)
-    world.settle(50)
+    world.settle()
     world.invariants()
 
 
@@ -134,7 +134,7 @@ def test_lists_and_marks(world: World, odd: str) -> None:
     world.receive(invoice("1"))
     world.front.next("GET /inbox", ODD[odd])
     world.front.next("POST /inbox/", ODD[odd])
-    world.settle(50)
+    world.settle()
     world.invariants()
 
 
@@ -272,7 +272,7 @@ def test_drips(make_world: Callable[..., World]) -> None:
             wire.next(line, Break("answer", 20, "drip", 0.1))
         world.receive(invoice("in"))
         world.drop("invoice.xml", invoice("out"))
-        world.settle(50)
+        world.settle()
         world.invariants()
         assert len(wire.broken()) == len(lines)
 
@@ -473,7 +473,7 @@ def test_redirects(world: World, status: int) -> None:
         world.front.next(line, lambda exchange: moved(exchange, status, elsewhere.url))
     world.drop("invoice.xml", invoice("out"))
     world.receive(invoice("in"))
-    world.settle(50)
+    world.settle()
     world.invariants()
     assert elsewhere.requests == []
     elsewhere.close()

@@ -68,7 +68,7 @@ def test_a_log_on_a_full_disk(world: World) -> None:
     with world.daemon(under=NOWHERE_TO_WRITE) as daemon:
         world.until(world.settled)
         daemon.terminate()
-        daemon.wait(30)
+        daemon.wait()
     assert json.loads((world.root / "status.json").read_bytes())["running"] is False
     world.invariants()
 

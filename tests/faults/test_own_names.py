@@ -287,7 +287,7 @@ def test_the_plug_is_pulled_around_the_claim(tmp_path: Path, step: int) -> None:
         world.run_once()
         long_name(world)
         live(world, finished=1, received=0, pull_at=step)
-        world.settle(15)
+        world.settle()
         world.invariants()
         assert receivers(world) == [BUYER]
         assert world.sidecar(LONG)["dropped_as"] == LONG

@@ -268,7 +268,7 @@ def test_rights(secretive: World, umask: int) -> None:
         for path in [world.state, *world.state.rglob("*")]:
             assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
         daemon.terminate()
-        daemon.wait(30)
+        daemon.wait()
     made = [path for path in world.root.rglob("*") if path.stat().st_ino not in dropped]
     assert len(made) > 12
     for path in made:

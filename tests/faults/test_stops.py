@@ -55,5 +55,5 @@ def test_a_stop_with_very_many_waiting(make_world: Callable[..., World]) -> None
         service.begin_stop()
         slow.release.set()
     assert len(list(world.outbound.glob("*.xml"))) > 50  # claimed: 32 that are sent, 32 by a step that had begun
-    world.settle(60)
+    world.settle()
     world.invariants()

@@ -213,9 +213,9 @@ def live(world: World, *struck: str) -> list[Call]:
     """Run a daemon under strace until it is killed, or all is done and it is stopped; its calls."""
     trace = world.base / "trace"
     with world.daemon(under=strace(trace, *struck)) as daemon:
-        world.until(lambda: daemon.poll() is not None or world.settled(), 60, what="its end, or everything settles")
+        world.until(lambda: daemon.poll() is not None or world.settled(), what="its end, or everything settles")
         daemon.terminate()
-        assert daemon.wait(60) in KILLED
+        assert daemon.wait() in KILLED
     world.until(lambda: ended(trace, daemon.pid), what="strace has ended, too")
     return calls(trace)
 

@@ -43,7 +43,7 @@ def break_every_third(world: World, *faults: Fault) -> None:
     downloads = in_turn(*[fault for fault in faults if fault is not unreadable_after] or [answered])
     for msg_no in list(world.received)[2::3]:
         world.front.next(f"GET /messages/{msg_no}/", downloads)
-    world.settle(50)
+    world.settle()
     world.invariants()
     assert world.accepted() == dict.fromkeys(world.dropped, 1)
 
@@ -63,7 +63,7 @@ def test_silence_is_not_an_answer(make_world: Callable[..., World]) -> None:
     world = make_world(read_timeout="1s")
     world.drop("invoice.xml", invoice("1"))
     world.front.next("POST /outbox", silent_after)
-    world.settle(50)
+    world.settle()
     world.invariants()
     assert len(world.front.asked("POST /outbox")) == 1
 
@@ -76,7 +76,7 @@ def test_questions_may_fail(world: World) -> None:
     world.front.every(2, "POST /outbox", cut_after)
     for path in QUESTIONS:
         world.front.every(2, exactly("GET", path), failed_after)
-    world.settle(50)
+    world.settle()
     world.invariants()
 
 

@@ -50,7 +50,7 @@ def test_standby_without_the_last_records(servers_of_one: tuple[Server, Server, 
     primary.stop()
     standby.promote()
     way.lead_to(standby.folder / SOCKET)
-    assert tree.daemons["a"].wait(120) == 1, "it ends with the database that it began with"
+    assert tree.daemons["a"].wait() == 1, "it ends with the database that it began with"
     tree.start("a")
     tree.until(tree.is_settled, 280, what="all is delivered and filed")
     assert not {"sent", "filed"} & tree.wrong().keys()  # what was being received then may have come once more

@@ -120,7 +120,7 @@ class Story:
         with self._acting(held, act):
             held.carry_out()
             held.go_on()
-            assert tree.daemons.pop("a").wait(60) == REPLACED, tree.log_of("a")[-3000:]
+            assert tree.daemons.pop("a").wait() == REPLACED, tree.log_of("a")[-3000:]
         if act == ON_THE_WIRE and held.is_a_move_after_sending:  # docs/hosts.md, Limits: the other document was moved
             tree.until(lambda: set(tree.dropped) <= set(tree.delivered()), what="all is delivered")
             tree.until(lambda: not list(tree.root.glob("c*/outbound/sending/*.xml")), what="all was sent")
@@ -154,7 +154,7 @@ class Story:
             for fault in slow:
                 tree.front.next("POST /outbox", fault)
             self.drop()
-            assert all(fault.came.wait(60) for fault in slow)
+            self.tree.until(lambda: all(fault.came.is_set() for fault in slow))
             yield
             for fault in slow:
                 fault.release.set()

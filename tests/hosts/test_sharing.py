@@ -75,7 +75,7 @@ def test_a_host_that_joins(patient: SharedTree) -> None:
     for fault in slow:
         tree.front.next("POST /outbox", fault)
     tree.drop()
-    assert all(fault.came.wait(60) for fault in slow)
+    tree.until(lambda: all(fault.came.is_set() for fault in slow))
     tree.start("b")
     tree.until(lambda: "lease.offered" in tree.log_of("a"), what="a offers one of two accounts")
     beats = tree.seen().hosts["b"].beat
@@ -118,7 +118,7 @@ def test_resumed_amid_a_drain(tree: SharedTree) -> None:
     slow = Slow()
     tree.front.next("POST /outbox", slow)
     tree.drop()
-    assert slow.came.wait(60)
+    tree.until(slow.came.is_set)
     assert tree.drain("a")
     tree.until(lambda: tree.serving()[CHORES] == "", what="a gives up what it can")
     tree.until(lambda: list(tree.serving().values()).count("a") == 1, what="a gives up the other account")
@@ -136,7 +136,7 @@ def test_drained_and_taken_by_nobody_else(tree: SharedTree) -> None:
     assert tree.drain("a", lease)
     tree.until(lambda: tree.serving()[lease] == "", what="it is given up")
     tree.drop()
-    tree.until(tree.is_settled, 60, what="it is served again")
+    tree.until(tree.is_settled, what="it is served again")
     assert not tree.wrong()
 
 
@@ -146,7 +146,7 @@ def test_given_back_after_an_error(tree: SharedTree, server: Server, database: s
     assert tree.drain("a")
     tree.until(lambda: "host.unheard" in tree.log_of("a"), what="a is refused")
     server.sql("DROP TRIGGER refuse ON filedrop.leases", database)
-    tree.until(lambda: not any(tree.serving().values()), 30, what="all is free")
+    tree.until(lambda: not any(tree.serving().values()), what="all is free")
 
 
 def test_a_take_whose_answer_was_lost(tree: SharedTree, server: Server, database: str) -> None:
@@ -157,7 +157,7 @@ def test_a_take_whose_answer_was_lost(tree: SharedTree, server: Server, database
     server.sql(f"UPDATE filedrop.leases SET incarnation = '{incarnation}'", database)  # noqa: S608 - our own word
     server.sql("UPDATE filedrop.hosts SET is_draining = false", database)
     tree.drop()
-    tree.until(tree.is_settled, 60, what="all is delivered")
+    tree.until(tree.is_settled, what="all is delivered")
 
 
 @pytest.mark.slow
@@ -166,7 +166,7 @@ def test_reload_amid_a_request(tree: SharedTree) -> None:
     slow = Slow()
     tree.front.next("POST /outbox", slow)
     tree.drop()
-    assert slow.came.wait(60)
+    tree.until(slow.came.is_set)
     tree.until(lambda: len(tree.filed()) == 1, what="the other account goes on")
     elsewhere = {f"account: acc{nth}": f"account: acc{nth}, outbound: {tree.root}/new{nth}" for nth in range(2)}
     beats = tree.seen().hosts["a"].beat
@@ -190,7 +190,7 @@ def test_another_configuration(tree: SharedTree) -> None:
     """A host by another configuration takes nothing; its log says why, and so does the status on each host."""
     tree.start("b", instead={"doubt: 150s": "doubt: 150s, duplicates: allow"})
     tree.until(lambda: "host.takes_nothing" in tree.log_of("b"), what="b says so")
-    tree.until(lambda: "duplicates" in str(status(tree, "a")["troubles"]), 30, what="a says so")
+    tree.until(lambda: "duplicates" in str(status(tree, "a")["troubles"]), what="a says so")
     assert "duplicates" in str(status(tree, "b")["troubles"])
 
 
@@ -226,7 +226,7 @@ def test_status_of_a_host_that_waits(tree: SharedTree) -> None:
     """It shows what the host that serves has reported."""
     tree.start("b")
     tree.until(lambda: "b" in tree.seen().hosts, what="b is there")
-    tree.until(lambda: all(account["login"] == "ok" for account in status(tree, "b")["accounts"].values()), 60)
+    tree.until(lambda: all(account["login"] == "ok" for account in status(tree, "b")["accounts"].values()))
 
 
 def test_two_hosts_of_one_name(tree: SharedTree) -> None:

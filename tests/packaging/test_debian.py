@@ -89,13 +89,13 @@ def start(machine: Machine, world: World) -> None:
     install(machine)
     configure(machine, world)
     machine.run("filedrop", "service", "install", "--now")
-    world.until((world.outbound / ".filedrop").exists, 60)
+    world.until((world.outbound / ".filedrop").exists)
 
 
 def send(world: World, number: str) -> None:
     """Drop a document, and wait until it has been delivered."""
     world.drop(f"{number}.xml", invoice(number))
-    world.until(world.settled, 60)
+    world.until(world.settled)
     assert world.places()[f"{number}.xml"].startswith("archive"), world.places()
 
 
@@ -128,7 +128,7 @@ def test_as_the_manual_says(machine: Machine, world: World) -> None:
         else:
             machine.run(program, *(word.replace("./dist/", "/root/").replace("+deb13", "") for word in words))
     machine.until("active")
-    world.until((world.outbound / ".filedrop").exists, 60)
+    world.until((world.outbound / ".filedrop").exists)
     send(world, "1")
     assert machine.unit("StatusText")  # how it stands, which changes while it sends
     found = machine.run("journalctl", "-qu", "filedrop", "FILEDROP_EVENT=document.put_away", "FILEDROP_COMPANY=acme")
@@ -203,7 +203,7 @@ def test_it_is_always_there(machine: Machine, world: World) -> None:
     start(machine, world)
     first = int(machine.unit("MainPID"))
     machine.run("systemctl", "kill", "--signal=KILL", "--kill-who=main", "filedrop")
-    world.until(lambda: machine.unit("ActiveState") == "active" and int(machine.unit("MainPID")) != first, 60)
+    world.until(lambda: machine.unit("ActiveState") == "active" and int(machine.unit("MainPID")) != first)
     send(world, "1")
 
     # The unit's 90 s would only be long: what they are for is the same.
@@ -212,7 +212,7 @@ def test_it_is_always_there(machine: Machine, world: World) -> None:
     machine.run("systemctl", "restart", "filedrop")
     hung = int(machine.unit("MainPID"))
     machine.run("systemctl", "kill", "--signal=STOP", "--kill-who=main", "filedrop")
-    world.until(lambda: machine.unit("ActiveState") == "active" and int(machine.unit("MainPID")) != hung, 90)
+    world.until(lambda: machine.unit("ActiveState") == "active" and int(machine.unit("MainPID")) != hung)
     assert "watchdog" in machine.journal().lower()
     send(world, "2")
 
@@ -234,7 +234,7 @@ def test_it_is_always_there(machine: Machine, world: World) -> None:
     assert (machine.unit("ActiveState"), machine.unit("Result")) == ("inactive", "success")
     assert world.places()["3.xml"].startswith("sent"), "what was answered within the time was put away"
     machine.run("systemctl", "start", "filedrop")
-    world.until(world.settled, 60)
+    world.until(world.settled)
     world.invariants()
     assert set(world.accepted().values()) == {1}
 
@@ -265,11 +265,11 @@ def test_what_it_may_not(machine: Machine, world: World) -> None:
     assert machine.run(*check).returncode == 0
     world.inbound = machine.root / "mnt/in here"
     world.receive(invoice("4", sender="0192:987654325", receiver="0192:987654321"))
-    world.until(lambda: list(world.inbound.glob("*.xml")), 60)
+    world.until(lambda: list(world.inbound.glob("*.xml")))
 
     # What is mounted while it runs, it sees.
     machine.run("mount", "-t", "tmpfs", "tmpfs", "/srv/filedrop/acme/outbound")
-    world.until(lambda: "acme/outbound" in machine.run("filedrop", "status").stdout, 60)
+    world.until(lambda: "acme/outbound" in machine.run("filedrop", "status").stdout)
 
 
 @pytest.mark.usefixtures("drawn")
@@ -290,14 +290,14 @@ def test_another_share_in_its_place(machine: Machine, world: World) -> None:
     machine.run("mount", "--make-rshared", "/")  # as each system has it that isn't ours
     mount()
     machine.run("filedrop", "service", "install", "--now")
-    world.until(lambda: there("outbound/.filedrop"), 60)
+    world.until(lambda: there("outbound/.filedrop"))
     machine.run("umount", "--lazy", "/mnt")  # whoever works there just now
     mount()
     told = ("journalctl", "-qu", "filedrop", "FILEDROP_EVENT=folder.unavailable")
-    world.until(lambda: "acme/outbound" in machine.run(*told).stdout, 60)
+    world.until(lambda: "acme/outbound" in machine.run(*told).stdout)
     machine.run("install", "-d", "-o", "filedrop", "-m", "2770", *(f"/mnt/filedrop/acme{it}" for it in FOLDERS))
     machine.run("filedrop", "check", "--take-over")
-    world.until(lambda: there("outbound/sending"), 60)
+    world.until(lambda: there("outbound/sending"))
 
 
 @pytest.mark.usefixtures("drawn")
@@ -319,11 +319,11 @@ def test_started_too_early(machine: Machine, world: World) -> None:
     text = (machine.root / CONFIG.lstrip("/")).read_text()
     machine.write(CONFIG, text.replace("root: /srv/filedrop", "root: /srv/elsewhere"))
     assert "run filedrop service install" in machine.run("filedrop", "service", "start").stdout
-    world.until(lambda: "run filedrop service install" in machine.journal(), 60)
+    world.until(lambda: "run filedrop service install" in machine.journal())
     machine.run("filedrop", "service", "install", "--now")
     world.root = machine.root / "srv/elsewhere"
     world.outbound, world.inbound = world.root / "acme/outbound", world.root / "acme/inbound"
-    world.until((world.outbound / ".filedrop").exists, 60)
+    world.until((world.outbound / ".filedrop").exists)
     send(world, "1")
 
 

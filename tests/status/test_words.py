@@ -105,13 +105,13 @@ def test_what_was_being_posted_when_filedrop_was_killed(world: World) -> None:
 
     def slow(_exchange: Exchange) -> None:
         asked.set()
-        go_on.wait(30)
+        go_on.wait()
 
     world.front.next("POST /outbox", slow)
     world.drop("invoice.xml", invoice("1"))
     try:
         with world.daemon():
-            assert asked.wait(30)
+            world.until(asked.is_set)
             says = ask(world, "status").says
         killed = ask(world, "status").says
     finally:

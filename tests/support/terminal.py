@@ -50,5 +50,5 @@ def on_terminal(
                     os.write(ours, keys[pressed].encode())
                     pressed += 1
         os.close(ours)
-        process.wait(60)
+        process.wait()
     return _ESCAPE.sub("", said.decode()).replace("\r\n", "\n")

@@ -321,7 +321,7 @@ inbound:{keys["inbound"]}
     def process(self, *arguments: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, as a process of its own; `under` as for the daemon."""
         command = [*under, *self._command(*arguments)]
-        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
 
     def _command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "filedrop", "--config", str(self.config_file()), *arguments]
