@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import threading
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,7 +37,6 @@ def connect() -> Iterator[Callable[..., AccessPoint]]:
     ) -> AccessPoint:
         if not keys.keys() & {"password", "password_file"}:
             keys["password"] = PASSWORD
-        keys = {"connect_timeout": timedelta(seconds=5), "read_timeout": timedelta(seconds=5)} | keys
         login = Account(name="main", base_url=base_url, username="acmé", **keys)
         stopped = stopped or threading.Event()
         made.append(AccessPoint(login, stopped=stopped, retry=retry, monotonic=monotonic, wall=wall))
