@@ -4,8 +4,7 @@ A validator has findings, or no verdict, where it is missing, crashed or took to
 
 validator   what a validator is; the one that is a program
 process     the one that goes by rules, in a child process (children)
-child       that process: compiles the rules once, and applies them
-places      where in a document a finding is, for people
+child       that process: compiles the rules once, applies them, and finds where in a document a finding is
 """
 
 from __future__ import annotations

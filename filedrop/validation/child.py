@@ -2,6 +2,9 @@
 
 Of its own, because compiled rules take 200 MB and a second, and because what a stranger's rules do to it, or a document
 to them, ends it and nothing else.
+
+It also finds where in a document a finding is: by the XPath of a Schematron report, or by the values that an error
+quotes.
 """
 
 from __future__ import annotations
@@ -22,7 +25,6 @@ from filedrop.config.rules import load_rules
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.identify.content import business_document
 from filedrop.text import one_line
-from filedrop.validation.places import line_of, place_of, quoted, readable, without_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -42,6 +44,14 @@ _LINE = re.compile(r"\son line (\d+)\s")
 # Errors of types and values, by the codes of XPath and XSLT: what stands in the document isn't what the rules expect.
 _OF_CONTENT = ("XPTY", "XPDY0050", "XTTE", "FORG", "FOAR", "FOCA", "FODT", "FOTY", "FOCH")
 _INSTALL = "saxonche isn't installed: filedrop manual validation shows how to install it"
+
+_URI = re.compile(r"\{[^}]*\}")
+_NAMESPACE = re.compile(r"""\[namespace-uri\(\)=(?:'[^']*'|"[^"]*")\]""")
+_ANY = re.compile(r"(@?)\*:([\w.-]+)")
+_QUOTED = re.compile(r'"(.*?)"')
+_LOCAL_NAME = re.compile(r"""\*\[local-name\(\)=(?:'([^']*)'|"([^"]*)")\]""")
+LONGEST_XPATH = 300  # characters of an XPath
+
 
 try:
     import saxonche
@@ -265,6 +275,75 @@ def _answer(rules: CompiledRules, asked: dict[str, Any], content: bytes) -> dict
     answer = {"rules": names, "findings": found[:MOST], "more": max(0, len(found) - MOST), "passed": result.passed}
     digest = hashlib.sha256(content).hexdigest()
     return answer | {"error": result.error and result.error | {"document": digest}}
+
+
+def readable(location: str) -> str:
+    """An XPath without namespaces and `[1]`: /Invoice/InvoiceLine[2]/Price."""
+    bare = _LOCAL_NAME.sub(r"\1\2", _NAMESPACE.sub("", location))
+    return _ANY.sub(r"\1\2", bare).replace("[1]", "")[:LONGEST_XPATH]
+
+
+def line_of(location: str, document: _Element) -> int | None:
+    """The line of the element that an XPath leads to, or that has the attribute; None where that can't be told.
+
+    `document` is the root of the business document, to which the XPath is absolute.
+    """
+    # XPath 1.0 has no *:name.
+    steps = _ANY.sub(r"\1*[local-name()='\2']", location).lstrip("/")
+    above = document.getparent()
+    try:
+        found = (document.getroottree() if above is None else above).xpath(f"/{steps}" if above is None else steps)
+    except etree.XPathError:
+        return None
+    if not isinstance(found, list) or not found:
+        return None
+    place: Any = found[0]
+    element = place.getparent() if hasattr(place, "is_attribute") else place
+    return getattr(element, "sourceline", None)
+
+
+def quoted(said: str) -> list[str]:
+    """The values that an error of Saxon quotes. Long ones are shortened in the middle."""
+    return _QUOTED.findall(said)
+
+
+def without_values(said: str) -> str:
+    """The same error without the values that it quotes."""
+    return _QUOTED.sub('""', said)
+
+
+def place_of(values: Sequence[str], document: _Element) -> tuple[str, int | None]:
+    """The path and the line of the element with the first of these values; "" and None where there is none.
+
+    Several values are too many: then it is the second of two elements that stand beside each other and contain them.
+    """
+    found = [element for element in document.iter(etree.Element) if _says(element, values[0])] if values else []
+    if not found:
+        return "", None
+    place = found[0]
+    if len(values) > 1:
+        repeated = [again for element in found for again in _repetitions(element, values[1], document)]
+        place = max(repeated, key=lambda element: sum(1 for _ in element.iterancestors()), default=place)
+    path = _URI.sub("", etree.ElementTree(document).getelementpath(place))
+    return f"/{etree.QName(document).localname}/{path}".removesuffix("/."), getattr(place, "sourceline", None)
+
+
+def _says(element: _Element, value: str) -> bool:
+    """Whether this is the text of an element without children."""
+    begins, _, ends = value.partition(" ... ")
+    text = (element.text or "").strip()
+    return not len(element) and (text == value if not ends else text.startswith(begins) and text.endswith(ends))
+
+
+def _repetitions(element: _Element, value: str, document: _Element) -> Iterator[_Element]:
+    """The elements after this one, or after one that contains it, that have its name and the other value."""
+    above: _Element | None = element
+    while above is not None and above is not document:
+        for again in above.itersiblings(above.tag):
+            if any(_says(inner, value) for inner in again.iter(element.tag)):
+                yield again
+                break
+        above = above.getparent()
 
 
 def main() -> None:
