@@ -5,14 +5,14 @@ poller      polls one account's inbox, hands each message to its folder's delive
 inbox       the unread messages, and what the journal knows of them
 fetcher     downloads a document into a temporary file
     temporary       the temporary files of a message
-    attachments     what is embedded in its document, as files of its own; filetype: what such a file is
+    attachments     what is embedded in its document, as files of its own, by their types
 delivery    the steps of one folder: name in the journal, write the sidecar, place
     reserving       a document's sidecar reserves its name
     placing         gives a whole document its name, and first what was embedded in it
 pages       the page beside a document, for people: owed from its placing on, made by a child process
 arrival     a message on this way, and its last request: that it is marked as read
 answers     what a person moves into `accepted/`, `rejected/` or `queried/` is answered
-    moved           what lies in these folders, and the reasons that people write
-    announcing      the note beside it, and its sidecar, that say what becomes of the answer
+    moved           what lies in these folders, the reasons that people write, and the note beside a document that
+                    says what becomes of its answer
 context     dependencies that these share
 """

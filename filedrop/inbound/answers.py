@@ -20,8 +20,18 @@ from filedrop import files, identify
 from filedrop.errors import DocumentError, FolderUnavailable
 from filedrop.files import FileStamp, discard, open_regular
 from filedrop.files.rights import explain
-from filedrop.inbound.announcing import ENDING, announced, announcement, kept_back, record
-from filedrop.inbound.moved import NOTE, Place, content_of, listed, reason_beside
+from filedrop.inbound.moved import (
+    ENDING,
+    NOTE,
+    Place,
+    announced,
+    announcement,
+    content_of,
+    kept_back,
+    listed,
+    reason_beside,
+    record,
+)
 from filedrop.journal import InvoiceAnswer
 from filedrop.model.document import new_id
 from filedrop.model.invoice_response import ACCEPTED, PRELIMINARY, TYPE_CODES, can_name, invoice_response
@@ -41,7 +51,7 @@ if TYPE_CHECKING:
 
     from filedrop.files import Directory
     from filedrop.identify import Reading
-    from filedrop.inbound.announcing import Announcement
+    from filedrop.inbound.moved import Announcement
     from filedrop.journal import Journal, MessageRow
     from filedrop.storage.folders import InboundFolder
 

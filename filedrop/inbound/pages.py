@@ -27,8 +27,7 @@ from filedrop import files, readable
 from filedrop.children import NoAnswer
 from filedrop.errors import Changed, FolderUnavailable
 from filedrop.files.patience import asking
-from filedrop.inbound.attachments import LONGEST_STATED, MOST, pdf_alone, xml_name
-from filedrop.inbound.filetype import XML
+from filedrop.inbound.attachments import LONGEST_STATED, MOST, XML, pdf_alone, xml_name
 from filedrop.inbound.reserving import id_of
 from filedrop.pauses import EACH_MINUTE
 from filedrop.storage import sidecar

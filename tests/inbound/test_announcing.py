@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from filedrop.inbound.announcing import announcement
+from filedrop.inbound.moved import announcement
 from filedrop.journal import GivenAnswer
 
 QUESTION, ANSWER = (
