@@ -9,6 +9,6 @@ clock    the clocks
 heap     the memory of malloc, which glibc would keep
 lock     one daemon for each state folder
 share    what this host serves: all, or its part among several
-logs     the form of log lines (without_rich: the import of structlog)
-systemd  messages to the service manager; journald: log lines with fields for systemd's journal
+logs     the form of log lines, with fields for systemd's journal (without_rich: the import of structlog)
+systemd  messages to the service manager
 """

@@ -1,6 +1,9 @@
 """The form of log lines and where they go; the one place where structlog is set up.
 
 All lines have this form, also those about what a library or Python itself reports.
+
+In systemd's journal they have fields of their own (native protocol: systemd.io/JOURNAL_NATIVE_PROTOCOL), by which
+`journalctl FILEDROP_COMPANY=acme` and `-p warning` find them. Where the journal doesn't read us, nothing is sent.
 """
 
 from __future__ import annotations
@@ -8,29 +11,33 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
 import sys
 import threading
 from contextlib import suppress
 from logging.handlers import RotatingFileHandler
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import FiledropError
 from filedrop.files.rights import explain
-from filedrop.process.journald import with_fields
 from filedrop.process.without_rich import structlog
 from filedrop.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
-    from typing import Any
 
     from filedrop.config import Log
 
     Event = MutableMapping[str, Any]
-
+    from collections.abc import MutableMapping
+    from typing import TextIO
 
 _MAY_BE_MOVED = sys.platform != "win32"  # which moves no open file
 logging.raiseExceptions = False  # work goes on where a line can't be written
+
+SOCKET = Path("/run/systemd/journal/socket")
+PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3}  # syslog(3)
 
 
 def open_log(log: Log, listener: Callable[[Event], None] | None = None) -> structlog.stdlib.BoundLogger:
@@ -179,3 +186,43 @@ def _one_line(_logger: Any, _method: str, event: Event) -> Event:
         if isinstance(value, str) and key != "exception":
             event[key] = printable(value)
     return event
+
+
+def with_fields(
+    render: structlog.typing.Processor, stream: TextIO, *, journal: Path = SOCKET
+) -> structlog.typing.Processor:
+    """A renderer that sends the rendered line and its facts to the journal, if that is who reads `stream`.
+
+    A line that the journal doesn't take, because it is too long for a datagram, is written to the stream.
+    """
+    if not hasattr(socket, "AF_UNIX") or not _is_read_by_journal(stream):
+        return render
+    to = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    to.settimeout(0)  # nothing waits for the journal
+
+    def send(logger: Any, method: str, event: MutableMapping[str, Any]) -> Any:
+        fields = {f"FILEDROP_{name.upper()}": value for name, value in event.items() if name != "timestamp"}
+        line = render(logger, method, event)
+        priority = PRIORITIES.get(method, PRIORITIES["error"])
+        fields |= {"MESSAGE": line, "PRIORITY": priority, "SYSLOG_IDENTIFIER": "filedrop"}
+        try:
+            to.sendto(b"".join(_field(name, str(value)) for name, value in fields.items()), str(journal))
+        except OSError:
+            return line
+        raise structlog.DropEvent
+
+    return send
+
+
+def _is_read_by_journal(stream: TextIO) -> bool:
+    """Whether JOURNAL_STREAM names this stream (systemd.exec(5)): it may have been redirected since the start."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
+
+
+def _field(name: str, value: str) -> bytes:
+    text = value.encode("utf-8", "backslashreplace")
+    return name.encode() + b"\n" + len(text).to_bytes(8, "little") + text + b"\n"

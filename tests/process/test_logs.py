@@ -15,7 +15,7 @@ import structlog
 
 from filedrop.config import Log
 from filedrop.process import logs
-from filedrop.process.journald import with_fields
+from filedrop.process.logs import with_fields
 
 if TYPE_CHECKING:
     from pathlib import Path
