@@ -2,9 +2,9 @@
 
 daemon          builds the accounts from the configuration; start and shutdown
 account         one account: its pipelines, deliveries and pools, follower and poller; who is woken when it may post
-hosting         this host among those that share the journal: signs of life, and what it serves
+hosting         this host among those that share the journal: signs of life, what it serves, and whether it has the same
+                share as another
 balance         how the hosts that share a journal share the accounts
-looking         looks for files that another host has made: whether both have the same share
 change          which accounts a changed configuration gives up and takes, where it changes nothing else
 recorder        the thread that writes answers into the journal
 commands        runs the administrator's programs after something has happened

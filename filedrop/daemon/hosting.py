@@ -3,6 +3,9 @@
 A thread gives a sign of life every few seconds, replaces a host that gives none any more, and takes what is free. As
 long as the database answers, this process is certain that nobody has replaced it (files/certainty). If it was replaced,
 the process ends at once, with all that it was about to do: it is started again by its service manager.
+
+Before it takes an account from a host that serves it, it looks whether both have the same share: for a file that
+`filedrop check` has made there, or for the markers of the account's folders.
 """
 
 from __future__ import annotations
@@ -14,29 +17,34 @@ import os
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from filedrop.daemon.balance import is_short, to_spare, to_take
-from filedrop.daemon.looking import AccountsInSight, Looking
 from filedrop.errors import JournalError, OtherDatabase
 from filedrop.files.certainty import CERTAINTY, elapsed
-from filedrop.model.hosts import CHORES, lease_of
+from filedrop.model.hosts import CHORES, WITHIN, Sight, lease_of
 from filedrop.process.share import Share
+from filedrop.storage.marker import MARKER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
     import structlog
 
     from filedrop.config import Config
     from filedrop.journal.postgres_hosts import Hosts
-    from filedrop.model.hosts import Host, Seen
+    from filedrop.model.hosts import Host, Look, Seen
 
 BEATS = 10.0  # signs of life within the time after which a host is replaced
 MARGIN = 0.2  # of that time, before whose end a host stops changing anything
 A_GLANCE = 0.02  # seconds between two looks whether the first sign of life was answered
 ACCOUNTS = "accounts of companies"  # one of the settings that all hosts must have alike
 REPLACED = 1  # exit status: a service manager starts it again
+
+_LOOK_AGAIN = 0.2  # seconds between two looks
+_MOST_LOOKS = 16  # looks at once; a share that hangs keeps its own
 
 
 class SignsOfLife:
@@ -357,3 +365,73 @@ def _objection(seen: Seen, me: Host, settings: dict[str, Any]) -> str:
                 f"{', '.join(differ)}. Make them the same, and run on both: filedrop reload"
             )
     return ""
+
+
+class Looking:
+    """The looks of this host, each for so many `seconds`. A thread makes each, since a share may hang."""
+
+    def __init__(self, host: str, seconds: float = WITHIN) -> None:
+        self._host = host
+        self._seconds = seconds
+        self._seen: SimpleQueue[Sight] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, look: Look, folders: Container[Path]) -> None:
+        """Look for a file, if its folder is one of these: nobody is told of any other."""
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        if Path(look.folder) in folders and len(self._threads) < _MOST_LOOKS:
+            thread = threading.Thread(target=self._look, args=(look,), name="look", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def ended(self) -> list[Sight]:
+        """What was seen, or not, since the last call."""
+        return [self._seen.get() for _ in range(self._seen.qsize())]
+
+    def _look(self, look: Look) -> None:
+        deadline = time.monotonic() + self._seconds
+        is_seen = False
+        while not is_seen and time.monotonic() < deadline:
+            is_seen = _is_listed(look)
+            time.sleep(0 if is_seen else _LOOK_AGAIN)
+        self._seen.put(Sight(self._host, look, is_seen=is_seen))
+
+
+class AccountsInSight:
+    """The accounts, by their leases, all of whose folders this host sees with their markers. Each has its thread."""
+
+    def __init__(self) -> None:
+        self._threads: dict[str, threading.Thread] = {}
+        self._in_sight: set[str] = set()
+
+    @property
+    def leases(self) -> list[str]:
+        """Those that were in sight at the last look, since they were forgotten."""
+        return sorted(self._in_sight)
+
+    def look(self, folders: Mapping[str, Collection[Path]]) -> None:
+        """Look again for the folders of each lease, but where a look still hangs."""
+        for lease, paths in folders.items():
+            if lease not in self._threads or not self._threads[lease].is_alive():
+                arguments = (self._in_sight, lease, paths)
+                self._threads[lease] = threading.Thread(target=_see, args=arguments, name="look", daemon=True)
+                self._threads[lease].start()
+
+    def forget(self) -> None:
+        """Have nothing in sight until the next look, also where a look goes on."""
+        self._in_sight = set()
+
+
+def _see(in_sight: set[str], lease: str, folders: Collection[Path]) -> None:
+    if all((folder / MARKER).is_file() for folder in folders):
+        in_sight.add(lease)
+    else:
+        in_sight.discard(lease)
+
+
+def _is_listed(look: Look) -> bool:
+    """Whether the folder lists the file, as it would list a document; its name alone may be found earlier."""
+    try:
+        return any(path.name == look.file for path in Path(look.folder).iterdir())
+    except OSError:
+        return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from filedrop.daemon.looking import AccountsInSight
+from filedrop.daemon.hosting import AccountsInSight
 from filedrop.storage.marker import MARKER
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from support.postgres import programs
 from support.proxy import Proxy
 
 from filedrop.config import load
-from filedrop.daemon.hosting import Hosting, SignsOfLife
-from filedrop.daemon.looking import Looking
+from filedrop.daemon.hosting import Hosting, Looking, SignsOfLife
 from filedrop.errors import JournalError
 from filedrop.journal import Journal, sharing
 from filedrop.model.hosts import CHORES, Host, lease_of
