@@ -2,10 +2,15 @@
 
 One survey serves the command and the daemon's status.json (contract 5, `status --json`). Counts are what lies in the
 folders; what is in doubt or overdue, the journal says.
+
+Where filedrop doesn't run, it shows the command that starts it: its service's, by systemd's files or Windows' registry,
+or `run`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +22,7 @@ from filedrop.errors import JournalError
 from filedrop.model.document import State
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.report import AccessReport, AccountReport, InboxReport
+from filedrop.process import systemd
 from filedrop.process.guard import Guard
 from filedrop.status import matters
 from filedrop.status.folders import FolderSurvey
@@ -36,8 +42,8 @@ from filedrop.status.model import (
 )
 from filedrop.status.reasons import Left, fetched, in_sending, listed_documents, reasons, stuck_messages
 from filedrop.status.recorded import Recorded, find_repeated, read_records
-from filedrop.status.starting import start_command
 from filedrop.status.strays import RemovedFolders, strays_by_company
+from filedrop.text import command
 from filedrop.texts.languages import ENGLISH, Translatable, marked, translated
 from filedrop.times import from_seconds, stated
 
@@ -86,6 +92,8 @@ def account_status(account: AccountReport) -> AccountStatus:
 
 
 NO_REPORT = account_status(AccountReport("", AccessReport(), InboxReport(), {}, (), ()))
+
+
 """Of an account about which nobody has reported anything."""
 
 
@@ -385,3 +393,45 @@ def _why_held(outbound: Mapping[Path, FolderSnapshot]) -> str:
     files = "; ".join(f"the file {there.held_by} is in {path}" for path, there in outbound.items() if there.held_by)
     why = f"{files}; filedrop sends nothing from there until you delete it"
     return Translatable(lambda language: why if language == ENGLISH else translated(_HELD, language)) if files else ""
+
+
+if sys.platform == "win32":
+    import winreg
+
+    from filedrop.config import default_folder
+
+    SERVICES = r"SYSTEM\CurrentControlSet\Services"
+
+    def start_command(configuration: Path) -> str:
+        """The command that starts the filedrop of this configuration: its service's, where one is installed."""
+        named = f"{configuration.absolute()}"
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, SERVICES) as services:
+            for number in range(winreg.QueryInfoKey(services)[0]):
+                with contextlib.suppress(OSError):  # removed meanwhile, or no program
+                    name = winreg.EnumKey(services, number)
+                    program, _, instance = name.partition("-")
+                    if program == "filedrop" and named in _called(services, name):
+                        return command("filedrop", "service", "start", *filter(None, (instance,)))
+        return _by_hand(configuration.absolute(), default_folder() / "config.yaml")
+
+    def _called(services: winreg.HKEYType, name: str) -> str:
+        """The command line of a service. Raises OSError."""
+        with winreg.OpenKey(services, name) as service:
+            return str(winreg.QueryValueEx(service, "ImagePath")[0])
+
+else:
+
+    def start_command(configuration: Path) -> str:
+        """The command that starts the filedrop of this configuration: its service's, where one is installed."""
+        path, usual = configuration.absolute(), systemd.ETC / "config.yaml"
+        instance = systemd.instance_by(path)
+        unit = "filedrop@.service" if instance else "filedrop.service"
+        is_services = instance or path == usual or systemd.is_the_only_ones(path)
+        if is_services and systemd.BOOTED.is_dir() and any((folder / unit).exists() for folder in systemd.FOLDERS):
+            return command("filedrop", "service", "start", *filter(None, (instance,)))
+        return _by_hand(path, usual)
+
+
+def _by_hand(configuration: Path, usual: Path) -> str:
+    named = () if configuration == usual else ("--config", str(configuration))
+    return command("filedrop", *named, "run")

@@ -27,9 +27,8 @@ from filedrop.outbound.reporting import waiting_files
 from filedrop.outbound.upload import unreadable
 from filedrop.process import systemd
 from filedrop.process.lock import locked_state
-from filedrop.status.starting import start_command
 from filedrop.status.status_file import StatusFile, read
-from filedrop.status.survey import Survey, part_of
+from filedrop.status.survey import Survey, part_of, start_command
 from filedrop.texts.languages import date
 
 if TYPE_CHECKING:
