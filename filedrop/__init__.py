@@ -23,8 +23,7 @@ The packages; each names its modules. Imports only point down, which tests/test_
     config       YAML to checked models
     files        written whole, moved without overwriting; what differs between operating systems
     model        what a document and a message are, the legal steps
-    children     processes of our own with limits of memory, time and output
-    programs     how every process is started: its environment, where its program is looked for, its time limit
+    programs     how every process is started: its environment, where its program is looked for, its limits
     errors       the tree of errors
     texts        sentences for people about a document: forms with placeholders, and their translations
     times        what a timestamp says

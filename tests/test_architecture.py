@@ -255,14 +255,14 @@ def test_one_door_for_each_library() -> None:
 
 
 def test_processes_are_started_in_one_place() -> None:
-    """Which environment and which folder a process gets, and where its program is looked for, programs.py decides."""
+    """Which environment and which folder a process gets, and where its program is looked for, programs/ decides."""
     starting = {
         path.relative_to(HOUSE).as_posix()
         for path in SOURCES
         for node in nodes(path)
         if isinstance(node, ast.Call) and STARTS.fullmatch(ast.unparse(node.func))
     }
-    assert starting == {"programs.py"}
+    assert starting == {"programs/__init__.py"}
 
 
 def test_connections_to_the_journal_are_opened_in_one_place() -> None:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from filedrop.children import NoAnswer
 from filedrop.cli.opening import choose_account, open_access_point, open_config, open_journal, write_new
 from filedrop.cli.show import say, show_json
 from filedrop.cli.tables import show_table
@@ -27,6 +26,7 @@ from filedrop.inbound.pages import PageMaker
 from filedrop.inbound.placing import place
 from filedrop.model.document import local_name, same_participant
 from filedrop.model.message import Message
+from filedrop.programs.children import NoAnswer
 from filedrop.storage.folders import inbound_folder, unassigned_folder
 from filedrop.text import command
 from filedrop.times import local, moment, now

@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from filedrop import files, readable
-from filedrop.children import NoAnswer
 from filedrop.errors import Changed, FolderUnavailable
 from filedrop.files.patience import asking
 from filedrop.inbound.attachments import LONGEST_STATED, MOST, XML, pdf_alone, xml_name
 from filedrop.inbound.reserving import id_of
 from filedrop.pauses import EACH_MINUTE
+from filedrop.programs.children import NoAnswer
 from filedrop.storage import sidecar
 from filedrop.storage.names import page_name
 from filedrop.storage.withdrawal import attachments_beside

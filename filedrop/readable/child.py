@@ -6,7 +6,7 @@ from base64 import b64encode
 from dataclasses import asdict
 from typing import Any, BinaryIO
 
-from filedrop.children.answering import answer_questions
+from filedrop.programs.child import answer_questions
 from filedrop.readable.html import page
 from filedrop.readable.pdf import xml_in
 from filedrop.readable.sheets import sheet

@@ -1,4 +1,4 @@
-"""Sheets and pages of strangers' documents, and the XML inside PDFs: by a child process with limits (children)."""
+"""Sheets and pages of strangers' documents, and the XML inside PDFs: by a child process with limits (programs)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from base64 import b64decode
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from filedrop.children import Child, Ended, Late
+from filedrop.programs.children import Child, Ended, Late
 from filedrop.readable.html import LARGEST
 from filedrop.readable.sheets import Sheet, sheet_of
 from filedrop.readable.tree import NotReadable

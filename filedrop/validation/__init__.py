@@ -3,7 +3,7 @@
 A validator has findings, or no verdict, where it is missing, crashed or took too long; that says nothing of a document.
 
 validator   what a validator is; the one that is a program
-process     the one that goes by rules, in a child process (children)
+process     the one that goes by rules, in a child process (programs)
 child       that process: compiles the rules once, applies them, and finds where in a document a finding is
 """
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lxml import etree
 
-from filedrop.children.answering import answer_questions
 from filedrop.config.rules import load_rules
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.identify.content import business_document
+from filedrop.programs.child import answer_questions
 from filedrop.text import one_line
 
 if TYPE_CHECKING:

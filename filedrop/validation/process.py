@@ -1,4 +1,4 @@
-"""The validator that goes by rules, in child processes (children)."""
+"""The validator that goes by rules, in child processes (programs)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import threading
 from queue import LifoQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from filedrop.children import Child, Ended, Late, NoAnswer
 from filedrop.errors import NoVerdict
 from filedrop.model.fault import Finding
+from filedrop.programs.children import Child, Ended, Late, NoAnswer
 from filedrop.validation.validator import Verdict
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from support.environment import without_extras
 from support.matrix import quick
 from support.rules import OWN, OWN_LIST, own_rules
 
-from filedrop.children import asking
 from filedrop.config import Validation
 from filedrop.config.rules import load_rules
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.files.patience import within
 from filedrop.process.lock import locked_state
+from filedrop.programs import children
 from filedrop.validation import ByRules, Kind, Validator, validator_of
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def test_it_ends_when_idle(validator: ByRules, monkeypatch: pytest.MonkeyPatch) 
     process = process_of(validator)
     validator.end_if_idle()
     assert process.poll() is None
-    monkeypatch.setattr(asking, "IDLE", -1.0)
+    monkeypatch.setattr(children, "IDLE", -1.0)
     validator.end_if_idle()
     assert process.poll() is not None
     assert said(validator, invoice(note="broken"))

@@ -4,6 +4,9 @@ Whatever is started imports and runs nothing from the current folder, which may 
 begins in the system's own folder, a bare name is looked for in the folders of PATH alone, and a Python of ours is
 started with -P. And it gets an environment made for it (contract 6): the variables that programs need, by name, and
 none that holds a secret or changes what Python runs.
+
+children  the side that asks: `Child`, a process of our own with limits of memory, time and output
+child     the child's side: a loop that reads questions and writes answers, and the limit of memory
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""A child as its parent sees it: started when it is asked, killed when it is late, ended when it is idle."""
+"""Processes of our own that do what a stranger's document might ruin: each has limits of memory, time and output.
+
+child = Child("filedrop.validation.child", memory=1_000_000_000, largest=1_000_000)
+child.ask({...}, pieces, seconds=30)           its answer; a question is a few facts and a document
+
+A child is started with the first question and stays for the next one. It is killed when it is late, ends when it is
+idle, and ends with filedrop.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +17,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from filedrop.children.answering import LENGTH
-from filedrop.children.limits import Confinement
 from filedrop.errors import FiledropError
 from filedrop.programs import how_it_ended, kill_tree, python_command, start
+from filedrop.programs.child import LENGTH, Confinement
 from filedrop.text import size
 
 if TYPE_CHECKING:
