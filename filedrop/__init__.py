@@ -25,10 +25,9 @@ The packages; each names its modules. Imports only point down, which tests/test_
     model        what a document and a message are, the legal steps
     programs     how every process is started: its environment, where its program is looked for, its limits
     errors       the tree of errors
-    texts        sentences for people about a document: forms with placeholders, and their translations
+    texts        sentences for people about a document, and their translations; strangers' words, safe to show
     times        what a timestamp says
     pauses       when something that failed is tried again: one policy for each thing
-    text         strangers' words and names, safe to show
     sandbox      apart: an access point of one's own
 """
 

@@ -18,8 +18,8 @@ from filedrop.model.document import local_name, participant_key, without_scheme
 from filedrop.model.fault import Fault
 from filedrop.model.twins import twin
 from filedrop.pauses import EACH_MINUTE
-from filedrop.text import command
 from filedrop.texts import Text
+from filedrop.texts.printable import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from filedrop.model.report import LISTED
 from filedrop.status.matters import heading, line_of, unlisted
-from filedrop.text import printable_sentence
 from filedrop.texts.languages import ENGLISH, counted, date, translated
+from filedrop.texts.printable import printable_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.alerts.memory import NotSent
 from filedrop.files.patience import within
-from filedrop.text import one_line
+from filedrop.texts.printable import one_line
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:

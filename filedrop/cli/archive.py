@@ -28,7 +28,7 @@ from filedrop.model.document import local_name, same_participant
 from filedrop.model.message import Message
 from filedrop.programs.children import NoAnswer
 from filedrop.storage.folders import inbound_folder, unassigned_folder
-from filedrop.text import command
+from filedrop.texts.printable import command
 from filedrop.times import local, moment, now
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import click
 from filedrop.cli.opening import as_caller, open_config, open_journal
 from filedrop.cli.show import say
 from filedrop.errors import FiledropError
-from filedrop.text import size
+from filedrop.texts.printable import size
 
 
 @click.command(epilog="\b\nExample: filedrop backup journal-2026-11-22.sqlite")

@@ -46,7 +46,7 @@ from filedrop.storage.folder import ANOTHERS, NotYetThere
 from filedrop.storage.folders import InboundFolder, OutboundFolder
 from filedrop.storage.former import left_behind, left_in_folders, served_folders
 from filedrop.storage.marker import MARKER, read_marker
-from filedrop.text import size
+from filedrop.texts.printable import size
 from filedrop.times import today
 
 if sys.platform == "win32":

@@ -22,8 +22,8 @@ from filedrop.files import open_regular
 from filedrop.identify import PDF_WITHIN, is_pdf
 from filedrop.model.message import Message
 from filedrop.storage.withdrawal import attachments_beside
-from filedrop.text import one_line
 from filedrop.texts.languages import ENGLISH, LANGUAGES
+from filedrop.texts.printable import one_line
 
 if TYPE_CHECKING:
     from typing import BinaryIO

@@ -15,7 +15,7 @@ from filedrop.files import create_whole, discard
 from filedrop.files.rights import explain
 from filedrop.storage.folders import outbound_folder
 from filedrop.storage.hold import HOLD
-from filedrop.text import command
+from filedrop.texts.printable import command
 from filedrop.times import local
 
 if TYPE_CHECKING:

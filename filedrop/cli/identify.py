@@ -30,7 +30,7 @@ from filedrop.outbound.pdfs import pdf_for
 from filedrop.outbound.preparing import in_memory, post_instead, read_of
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage.own_name import own_name_beside
-from filedrop.text import printable
+from filedrop.texts.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

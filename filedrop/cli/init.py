@@ -25,7 +25,7 @@ from filedrop.errors import FiledropError
 from filedrop.files import Directory, is_missing, make_folder
 from filedrop.files.rights import explain
 from filedrop.process.systemd import BOOTED
-from filedrop.text import command
+from filedrop.texts.printable import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -18,7 +18,7 @@ from filedrop.errors import DocumentError
 from filedrop.identify.mapping import Rules
 from filedrop.outbound.context import identification_of
 from filedrop.outbound.upload import Changing
-from filedrop.text import in_yaml
+from filedrop.texts.printable import in_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -17,7 +17,7 @@ from filedrop.cli.rehearsal import REACHABLE, UNKNOWN, UNREACHABLE, Rehearsal
 from filedrop.cli.show import say, show_json, tell
 from filedrop.errors import FiledropError
 from filedrop.storage.names import matcher, names_document, pdfs_of
-from filedrop.text import listed
+from filedrop.texts.printable import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -13,7 +13,7 @@ from filedrop.errors import Changed, FiledropError
 from filedrop.journal import Outcome
 from filedrop.model.document import A_PERSON_SAYS, Document, State
 from filedrop.model.message import LARGEST_NUMBER, contradiction
-from filedrop.text import looks_like
+from filedrop.texts.printable import looks_like
 from filedrop.times import local
 
 if TYPE_CHECKING:

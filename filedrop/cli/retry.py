@@ -31,7 +31,7 @@ from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import OutboundFolder, outbound_folder
 from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_beside, shortened
 from filedrop.storage.own_name import move, own_name_beside
-from filedrop.text import looks_like, printable
+from filedrop.texts.printable import looks_like, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

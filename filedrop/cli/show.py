@@ -11,7 +11,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from filedrop.text import printable
+from filedrop.texts.printable import printable
 
 if TYPE_CHECKING:
     from typing import TextIO

@@ -26,7 +26,7 @@ from filedrop.status.model import COUNTS, VERSION, Status
 from filedrop.status.reasons import asked_again
 from filedrop.status.survey import Survey
 from filedrop.status.together import together
-from filedrop.text import listed
+from filedrop.texts.printable import listed
 from filedrop.times import local, moment
 
 if TYPE_CHECKING:

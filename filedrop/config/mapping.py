@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from filedrop.config.section import TOLD, Section
 from filedrop.config.values import BesideConfiguration, NotBlank, in_words, participant
-from filedrop.text import composed, listed
+from filedrop.texts.printable import composed, listed
 
 _NAMED = re.compile(r"\{(\w+)\}")
 _PLACEHOLDER = re.compile(r"<[A-Za-z ]+>")  # in the rule that a note proposes (identify/demand); no URI has < or >

@@ -18,7 +18,7 @@ from filedrop.files import NO_FILE, Directory, open_regular
 from filedrop.pauses import EACH_MINUTE
 from filedrop.programs import Program, how_it_ended
 from filedrop.storage import sidecar
-from filedrop.text import one_line
+from filedrop.texts.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

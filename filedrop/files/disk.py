@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from filedrop.text import size
+from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

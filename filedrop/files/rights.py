@@ -14,7 +14,7 @@ from typing import NamedTuple
 from filedrop.files.directory import Entry, Where
 from filedrop.files.disk import file_system
 from filedrop.files.system import InUse
-from filedrop.text import command
+from filedrop.texts.printable import command
 
 # Everyone, users who have logged in, and users: by the names that SDDL has for them, and by their numbers.
 _EVERYBODY = frozenset({"WD", "AU", "BU", "S-1-1-0", "S-1-5-11", "S-1-5-32-545"})

@@ -17,8 +17,8 @@ from filedrop.identify import codelist, participants
 from filedrop.identify.content import document_id
 from filedrop.identify.identity import explained, rule_of
 from filedrop.model.document import Ids
-from filedrop.text import in_yaml, listed
 from filedrop.texts import Text
+from filedrop.texts.printable import in_yaml, listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,8 +19,8 @@ from filedrop.identify import participants
 from filedrop.identify.table import PATIENCE, Table
 from filedrop.identify.xpath_tree import Unfit, compiled
 from filedrop.model.document import without_scheme
-from filedrop.text import composed, looks_like
 from filedrop.texts import Text
+from filedrop.texts.printable import composed, looks_like
 
 if TYPE_CHECKING:
     import threading

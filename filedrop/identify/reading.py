@@ -19,8 +19,8 @@ from filedrop.identify.encoding import EncodingCheck, form_of, transcode
 from filedrop.identify.parsing import PIECE, Parse, is_web_page
 from filedrop.identify.xpath_tree import Outline, Unfit
 from filedrop.model.document import without_scheme
-from filedrop.text import size
 from filedrop.texts import Text
+from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -20,7 +20,7 @@ from filedrop.errors import Unanswered
 from filedrop.files import changed_at, open_regular
 from filedrop.files.disk import is_local
 from filedrop.files.rights import explain
-from filedrop.text import composed, listed, looks_like
+from filedrop.texts.printable import composed, listed, looks_like
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,7 @@ from filedrop.identify import PDF_WITHIN, Begun, Ended, embedded, is_pdf
 from filedrop.inbound.temporary import discard, piece_name
 from filedrop.storage import checked
 from filedrop.storage.names import attachment_name, with_suffix
-from filedrop.text import one_line, size
+from filedrop.texts.printable import one_line, size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

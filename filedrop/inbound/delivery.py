@@ -24,7 +24,7 @@ from filedrop.inbound.temporary import see_there
 from filedrop.journal import changed, is_same
 from filedrop.model.report import FolderReport
 from filedrop.process.pool import Pace
-from filedrop.text import size
+from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -19,7 +19,7 @@ from filedrop.inbound.temporary import Asked, discard, temporary_name
 from filedrop.model.document import local_name, new_id
 from filedrop.model.received_name import DEFAULT
 from filedrop.storage.names import inbound_name
-from filedrop.text import command, printable
+from filedrop.texts.printable import command, printable
 
 if TYPE_CHECKING:
     from filedrop.files.directory import Entry

@@ -19,8 +19,8 @@ from filedrop.model.document import REPLACED, State
 from filedrop.storage import sidecar
 from filedrop.storage.answer_folders import CODES
 from filedrop.storage.names import goes_with, is_of_the_system, is_received, is_temporary, names_document
-from filedrop.text import one_line
 from filedrop.texts.languages import date, marked, translated
+from filedrop.texts.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -33,7 +33,7 @@ from filedrop.programs.children import NoAnswer
 from filedrop.storage import sidecar
 from filedrop.storage.names import page_name
 from filedrop.storage.withdrawal import attachments_beside
-from filedrop.text import one_line
+from filedrop.texts.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator

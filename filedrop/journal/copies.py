@@ -15,7 +15,7 @@ from filedrop.files.disk import free_space
 from filedrop.journal import statements
 from filedrop.journal.connection import QUICK_CHECK, connect
 from filedrop.journal.sqlite import copies_folder
-from filedrop.text import one_line, size
+from filedrop.texts.printable import one_line, size
 
 if TYPE_CHECKING:
     from datetime import date

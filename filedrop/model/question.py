@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from filedrop.model.document import Event
-from filedrop.text import command
+from filedrop.texts.printable import command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

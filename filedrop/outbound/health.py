@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from filedrop.errors import Changed
 from filedrop.files import InUse, is_missing, may_use
 from filedrop.files.rights import explain
-from filedrop.text import listed
+from filedrop.texts.printable import listed
 
 if TYPE_CHECKING:
     import structlog

@@ -10,8 +10,8 @@ from filedrop.model.document import Need, State
 from filedrop.model.question import question
 from filedrop.outbound.sender import why_not_taken
 from filedrop.storage import sidecar
-from filedrop.text import command
 from filedrop.texts import Text
+from filedrop.texts.printable import command
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

@@ -17,8 +17,8 @@ from filedrop.model.prepared import PdfFile
 from filedrop.outbound.upload import Changing
 from filedrop.prepare import Pdf, may_have_attachments
 from filedrop.storage.names import PDF_SUFFIXES, Names, pdf_name, pdfs_of, stem
-from filedrop.text import size
 from filedrop.texts import Text
+from filedrop.texts.printable import size
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:

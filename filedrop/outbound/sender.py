@@ -32,9 +32,9 @@ from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction
 from filedrop.outbound.identified import is_answer
 from filedrop.outbound.preparing import without_copy
-from filedrop.text import command, size
 from filedrop.texts import Text
 from filedrop.texts.languages import date
+from filedrop.texts.printable import command, size
 
 if TYPE_CHECKING:
     from datetime import datetime

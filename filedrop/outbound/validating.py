@@ -13,8 +13,8 @@ from filedrop.errors import NoVerdict
 from filedrop.model.document import Document, Event, Need
 from filedrop.model.fault import Fault
 from filedrop.outbound.waiting import log_need
-from filedrop.text import in_yaml
 from filedrop.texts import Text
+from filedrop.texts.printable import in_yaml
 from filedrop.validation import Kind
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from filedrop.errors import FiledropError
 from filedrop.files.rights import explain
 from filedrop.process.without_rich import structlog
-from filedrop.text import printable
+from filedrop.texts.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from filedrop.errors import FiledropError
 from filedrop.programs import how_it_ended, kill_tree, python_command, start
 from filedrop.programs.child import LENGTH, Confinement
-from filedrop.text import size
+from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

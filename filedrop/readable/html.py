@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from filedrop.readable.tree import NotReadable
 from filedrop.readable.words import clean
-from filedrop.text import size
+from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

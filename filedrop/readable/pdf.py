@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from filedrop import identify
 from filedrop.errors import DocumentError
 from filedrop.readable.tree import NotReadable
-from filedrop.text import one_line, size
+from filedrop.texts.printable import one_line, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

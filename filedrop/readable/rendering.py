@@ -10,7 +10,7 @@ from filedrop.programs.children import Child, Ended, Late
 from filedrop.readable.html import LARGEST
 from filedrop.readable.sheets import Sheet, sheet_of
 from filedrop.readable.tree import NotReadable
-from filedrop.text import size
+from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

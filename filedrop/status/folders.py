@@ -27,8 +27,8 @@ from filedrop.storage.folders import InboundFolder, OutboundFolder, inbound_fold
 from filedrop.storage.hold import holds
 from filedrop.storage.marker import read_marker, why_outdated
 from filedrop.storage.names import is_received
-from filedrop.text import size
 from filedrop.texts.languages import ENGLISH, Translatable, marked, translated
+from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -15,8 +15,8 @@ from filedrop.status.model import Item, Matter, folders_of, message_label
 from filedrop.status.reasons import asked_again, stuck, stuck_messages
 from filedrop.storage.names import A_PDF, PDF_WITH_INVOICE
 from filedrop.storage.sidecar import DUPLICATE, retry
-from filedrop.text import command
 from filedrop.texts.languages import ENGLISH, Translatable, counted, marked, translated
+from filedrop.texts.printable import command
 from filedrop.times import as_duration, moment
 
 if TYPE_CHECKING:

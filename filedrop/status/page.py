@@ -26,9 +26,9 @@ from filedrop.readable import in_language, meaning
 from filedrop.status.folders import ForAdministrators
 from filedrop.status.matters import unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
-from filedrop.text import printable_sentence, size
 from filedrop.texts.form import kind
 from filedrop.texts.languages import ENGLISH, SEPARATORS, counted, date, lasting, marked, translated
+from filedrop.texts.printable import printable_sentence, size
 from filedrop.times import moment
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from filedrop.model.question import question
 from filedrop.model.report import LISTED
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
 from filedrop.storage.sidecar import ANYWAY, DUPLICATE
-from filedrop.text import command
+from filedrop.texts.printable import command
 from filedrop.times import as_duration, from_seconds, local, moment, next_attempt, stated
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from filedrop.model.report import LISTED
 from filedrop.model.response import AMBIGUOUS
 from filedrop.readable import in_language, meaning
 from filedrop.status.model import Item, message_label
-from filedrop.text import listed
 from filedrop.texts.languages import Translatable, marked, translated
+from filedrop.texts.printable import listed
 from filedrop.times import stated
 
 if TYPE_CHECKING:

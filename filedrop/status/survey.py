@@ -43,8 +43,8 @@ from filedrop.status.model import (
 from filedrop.status.reasons import Left, fetched, in_sending, listed_documents, reasons, stuck_messages
 from filedrop.status.recorded import Recorded, find_repeated, read_records
 from filedrop.status.strays import RemovedFolders, strays_by_company
-from filedrop.text import command
 from filedrop.texts.languages import ENGLISH, Translatable, marked, translated
+from filedrop.texts.printable import command
 from filedrop.times import from_seconds, stated
 
 if TYPE_CHECKING:

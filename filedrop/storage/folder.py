@@ -21,7 +21,7 @@ from filedrop.files.trial import Trial
 from filedrop.storage.branching import UNKNOWN, Branching
 from filedrop.storage.marker import MARKER, Marker, read_marker
 from filedrop.storage.names import BESIDE, is_taken, numbered
-from filedrop.text import command
+from filedrop.texts.printable import command
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator, Sequence

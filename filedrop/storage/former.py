@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from filedrop.files.patience import within
 from filedrop.model.document import State
 from filedrop.storage.marker import read_marker
-from filedrop.text import listed, printable
+from filedrop.texts.printable import listed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

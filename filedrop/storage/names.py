@@ -14,8 +14,8 @@ from filedrop.files import Entry, identity_of
 from filedrop.files.refusals import means_no_file
 from filedrop.model.document import local_name
 from filedrop.model.received_name import received_name, safe
-from filedrop.text import composed
 from filedrop.texts.languages import marked
+from filedrop.texts.printable import composed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence

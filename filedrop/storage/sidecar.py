@@ -17,10 +17,10 @@ from filedrop.model.fault import Fault
 from filedrop.model.prepared import PdfFile, Prepared
 from filedrop.storage import checked, lists
 from filedrop.storage.names import POSTED, is_pdf_name, pdf_name
-from filedrop.text import command, printable_sentence
 from filedrop.texts.form import filled, kind
 from filedrop.texts.languages import ENGLISH, translated
 from filedrop.texts.note import CAN_DO, FINDING, FOR_ADMINISTRATOR, MOVE_BACK, NOT_ANSWERED, NOT_DONE, READY, WAITING
+from filedrop.texts.printable import command, printable_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

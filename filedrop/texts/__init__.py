@@ -10,6 +10,7 @@ may be a stranger's words: it is put into the sentence in one line, and never re
     unanswered    why a received document is not answered
     note     what every note says
 
+    printable    strangers' words, safe to show; sizes, lists, commands
     languages    the languages of what accountants read, their catalogues, and dates
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from filedrop.text import printable
 from filedrop.texts.languages import ENGLISH, date, translated
+from filedrop.texts.printable import printable
 from filedrop.times import moment
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from filedrop.config.rules import load_rules
 from filedrop.errors import ConfigError, NoVerdict
 from filedrop.identify.content import business_document
 from filedrop.programs.child import answer_questions
-from filedrop.text import one_line
+from filedrop.texts.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

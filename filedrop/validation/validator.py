@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from filedrop.errors import NoVerdict
 from filedrop.model.fault import Finding
 from filedrop.programs import Program, find, how_it_ended
-from filedrop.text import one_line
+from filedrop.texts.printable import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -24,7 +24,7 @@ from filedrop.cli.checking import code_list_found
 from filedrop.config.codelists import load_lists
 from filedrop.identify import codelist
 from filedrop.process.lock import JOURNAL
-from filedrop.text import command
+from filedrop.texts.printable import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,7 +30,7 @@ from filedrop.inbound.arrival import LookAgain, Refused
 from filedrop.model.document import new_id
 from filedrop.storage import sidecar
 from filedrop.storage.marker import Marker
-from filedrop.text import size
+from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -31,7 +31,7 @@ from filedrop.programs import filedrop_command, start
 from filedrop.sandbox import SAMPLE_ACCOUNTS, Sandbox
 from filedrop.status import page_file
 from filedrop.storage import sidecar
-from filedrop.text import printable
+from filedrop.texts.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,7 +21,7 @@ from filedrop.cli.show import say, show_json, tell
 from filedrop.errors import FiledropError
 from filedrop.process.systemd import BOOTED, UNITS
 from filedrop.programs import find, run
-from filedrop.text import command
+from filedrop.texts.printable import command
 
 _root = click.option(
     "--root",
