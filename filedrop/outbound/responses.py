@@ -20,7 +20,7 @@ from filedrop.model.document import Event
 from filedrop.model.response import AMBIGUOUS, KEPT
 from filedrop.outbound.filing import has_copy
 from filedrop.readable import meaning
-from filedrop.storage import lists, sidecar
+from filedrop.storage import sidecar
 from filedrop.storage.marker import is_marked
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _with_responses(desk: Desk, document: Document, responses: Sequence[Response
     for response in responses:
         words = meaning(response.words, response.code)
         facts = {"code": response.code, "means": words, "reason": response.reason}
-        event = Event(response.at, lists.RESPONSE, facts | {"message": response.msg_no})
+        event = Event(response.at, sidecar.RESPONSE, facts | {"message": response.msg_no})
         if not any(line.event == event.event and line.facts == event.facts for line in history):
             history = (*history, event)
     if history == document.history:
@@ -144,7 +144,7 @@ def _replace(beside: Entry, document: Document, *, draft_in: Directory | None = 
 
 def _with_room(history: tuple[Event, ...]) -> tuple[Event, ...]:
     """A history without the oldest responses, where there are too many."""
-    responses = [line for line in history if line.event == lists.RESPONSE]
+    responses = [line for line in history if line.event == sidecar.RESPONSE]
     old = {id(line) for line in responses[:-KEPT]}
     return tuple(line for line in history if id(line) not in old)
 

@@ -10,7 +10,6 @@ hold        the files that hold an outbound folder
 names       names that can be a document's, free names, names of received documents
 own_name    the name that a file was dropped with, where its present name is another
 sidecar     the content of the files beside a document, JSON and .why.txt, and what an outbound one restores
-lists       the form that findings and responses have in a sidecar
 withdrawal  a received document's name given up again, and its attachments removed
 checked     values from files that others may have written: their size and types
 """

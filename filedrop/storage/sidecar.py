@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from filedrop.files import NO_FILE, open_regular
 from filedrop.model.document import Document, Event, State
-from filedrop.model.fault import Fault
+from filedrop.model.fault import Fault, Finding
 from filedrop.model.prepared import PdfFile, Prepared
-from filedrop.storage import checked, lists
+from filedrop.storage import checked
 from filedrop.storage.names import POSTED, is_pdf_name, pdf_name
+from filedrop.texts import FORMS, Text
 from filedrop.texts.form import filled, kind
 from filedrop.texts.languages import ENGLISH, translated
 from filedrop.texts.note import CAN_DO, FINDING, FOR_ADMINISTRATOR, MOVE_BACK, NOT_ANSWERED, NOT_DONE, READY, WAITING
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from filedrop.identify import Reading
     from filedrop.model.fault import Code
     from filedrop.model.message import Message
-    from filedrop.texts import Text
 
 VERSION = 1
 DUPLICATE: Code = "duplicate"
@@ -52,6 +52,10 @@ RULE = "-" * 72  # begins the last part of a note
 _ENDS = tuple(filled(end, {"file": ""}) for end in NOT_DONE.values())  # of the first line of a note
 _LONGEST_LINE = 4096  # bytes that are read of a note
 LARGEST = 1_000_000  # bytes: much more than any sidecar of ours; larger files aren't read
+
+RESPONSE = "response"  # the event: the receiver has answered
+MOST_FINDINGS = 100  # findings that are read
+MOST_TEXTS, LONGEST_VALUE = 20, 2000  # texts of a fault, and letters of a value, that are accepted
 
 
 def outbound(document: Document, file: str, *, has_copy: bool = True) -> bytes:
@@ -99,10 +103,10 @@ def outbound(document: Document, file: str, *, has_copy: bool = True) -> bytes:
             name: getattr(document.error, name) for name in ("code", "message", "hint", "administrator")
         }
         if document.error.findings:
-            content["error"]["findings"] = lists.findings(document.error)
+            content["error"]["findings"] = findings(document.error)
         if document.error.texts:
-            content["error"]["texts"] = lists.texts(document.error)
-    if answered := lists.responses(document):
+            content["error"]["texts"] = texts(document.error)
+    if answered := responses(document):
         content["responses"] = answered
     content["history"] = [
         {"at": event.at.isoformat(timespec="milliseconds"), "event": event.event, **event.facts}
@@ -201,9 +205,9 @@ def fault_in(content: dict[str, Any]) -> Fault | None:
             cast("Code", checked.text(error["code"])),  # another version may have others
             checked.text(error["message"]),
             checked.text(error.get("hint", "")),
-            lists.findings_in(error.get("findings", [])),
+            findings_in(error.get("findings", [])),
             checked.text(error.get("administrator", "")),
-            lists.texts_in(error.get("texts")),
+            texts_in(error.get("texts")),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
@@ -391,3 +395,61 @@ def _in_lines(content: dict[str, Any], json_of: Callable[[object], str]) -> str:
 
 def _listed(events: list[Any], json_of: Callable[[object], str]) -> str:
     return "[\n  " + ",\n  ".join(map(json_of, events)) + "\n ]"
+
+
+def findings(fault: Fault) -> list[dict[str, Any]]:
+    """The findings of an invalid document."""
+    return [
+        {"rule": finding.rule, "message": finding.message, "xpath": finding.xpath, "line": finding.line}
+        for finding in fault.findings
+    ]
+
+
+def findings_in(listed: list[dict[str, Any]]) -> tuple[Finding, ...]:
+    """The findings in a sidecar, which anybody could have written. Raises ValueError, KeyError, TypeError."""
+    return tuple(map(_finding_in, listed[:MOST_FINDINGS]))
+
+
+def texts(fault: Fault) -> list[dict[str, Any]]:
+    """The forms that a fault's texts have, and their values."""
+    return [{"form": text.form, "values": dict(text.values)} for text in fault.texts]
+
+
+def texts_in(listed: object) -> tuple[Text, ...]:
+    """The texts in a sidecar, which anybody could have written; () if another version, or a stranger, wrote them."""
+    if not isinstance(listed, list) or len(listed) > MOST_TEXTS:
+        return ()
+    try:
+        return tuple(map(_text_in, listed))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
+
+
+def responses(document: Document) -> list[dict[str, Any]]:
+    """The receiver's responses, by the document's history."""
+    return [
+        {
+            "at": event.at.isoformat(timespec="milliseconds"),
+            "code": event.facts.get("code"),
+            "means": event.facts.get("means"),
+            "reason": event.facts.get("reason"),
+            "msg_no": event.facts.get("message"),
+        }
+        for event in document.history
+        if event.event == RESPONSE
+    ]
+
+
+def _finding_in(said: dict[str, Any]) -> Finding:
+    line = None if said["line"] is None else checked.number(said["line"])
+    return Finding(
+        checked.text(said["rule"]), checked.text(said["message"]), xpath=checked.text(said["xpath"]), line=line
+    )
+
+
+def _text_in(said: dict[str, Any]) -> Text:
+    values = {name: checked.text(value) for name, value in said["values"].items()}
+    is_long = any(len(value) > LONGEST_VALUE for value in values.values())
+    if is_long or values.keys() != FORMS[said["form"]].placeholders:
+        raise ValueError("no text of ours")
+    return Text(said["form"], values)
