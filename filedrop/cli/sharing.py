@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from filedrop.cli.checking import CheckResult
 from filedrop.cli.opening import host_name, shared
 from filedrop.files.rights import explain
-from filedrop.journal.postgres_looks import ask_others
+from filedrop.journal.sharing import ask_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import structlog
 
     from filedrop.journal import Journal
-    from filedrop.journal.copies import Copies
+    from filedrop.journal.sqlite import Copies
     from filedrop.process.clock import Clockwork
 
 FIRST = 60.0  # seconds after a start, which has enough to do

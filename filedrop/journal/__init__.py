@@ -3,32 +3,22 @@
 A record is on the disk when its call returns. Rows carry a revision, so that a step from a stale row (after a person's
 command) is refused with `Changed` and overwrites nothing. No other package but the sandbox contains SQL.
 
-    documents                       writes of documents, and which of them are duplicates
+    documents                       writes of documents, duplicates and their waivers, and rows that are removed
     finding                         reads of documents
-    numbers, messages, folders, waivers    queries and records, by subject
-    totals                          how many there have been, and how many are under way
+    numbers, messages, folders      queries and records, by subject; folders: also databases that both live
+    totals                          how much there has been, is under way, happened last, and on each day
     errands                         commands that are still to be run
-    responses, tying                responses to documents: which are meant, and what their sidecars lack
+    responses                       responses to documents: which are meant, and what their sidecars lack
     answering                       answers to received documents
-    rows                            rows as the values that they hold
-    removal                         rows of what was removed from the archive
-    lately                          what happened last, and how much on each day
-    branches                        databases of one journal that both live
-    statements                      SQL that several modules share; each other statement is with its caller
-    schema                          the tables, and the form of their values
+    schema                          the tables, the form of their values, and SQL that several modules share
     engine                          transactions: the writes of many threads in one commit
-    sqlite                          the engine in a file: connections, errors, upkeep
+    sqlite                          the engine in a file: connections, errors, upkeep, copies
     postgres                        the engine in a PostgreSQL database: the lease, the fence, errors
     postgres_session                its sessions: their settings, and the end of each wait
-    postgres_doubts                 how a server is set up other than filedrop needs it
     postgres_schema                 the same tables and triggers there
-    closed                          whether the file is as its last daemon closed it
-    connection                      how the file is opened, and when it may checkpoint
-    postgres_looks                  whether other hosts see a file that one has made
     postgres_hosts                  this host among those that share a journal in PostgreSQL
-    sharing                         which hosts these are, and what each of them serves
+    sharing                         which hosts these are, what each of them serves, and whether it sees a file
     moving                          moving all rows from one journal into another
-    copies                          copies of the file, by a command or each day
 """
 
 from __future__ import annotations
@@ -37,21 +27,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.errors import JournalError
 from filedrop.journal.answering import Answering, GivenAnswer, InvoiceAnswer
-from filedrop.journal.copies import Copies
-from filedrop.journal.documents import Documents, Duplicate
+from filedrop.journal.documents import Documents, Duplicate, Removal, Waiver, Waivers
 from filedrop.journal.engine import NoJournal
 from filedrop.journal.errands import Errand, Errands
 from filedrop.journal.finding import Drop, Newest
 from filedrop.journal.folders import Folders
-from filedrop.journal.lately import Days, Lately, Received, Sent
 from filedrop.journal.messages import MessageRow, Messages, changed, is_same
 from filedrop.journal.numbers import Numbers, Outcome
-from filedrop.journal.removal import Removal
 from filedrop.journal.responses import Responses
-from filedrop.journal.rows import Known
-from filedrop.journal.sqlite import Sqlite
-from filedrop.journal.totals import Total, Totals, UnderWay
-from filedrop.journal.waivers import Waiver, Waivers
+from filedrop.journal.schema import Known
+from filedrop.journal.sqlite import Copies, Sqlite
+from filedrop.journal.totals import Days, Lately, Received, Sent, Total, Totals, UnderWay
 
 if TYPE_CHECKING:
     from collections.abc import Callable

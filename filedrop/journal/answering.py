@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from filedrop.journal.engine import Part
 from filedrop.journal.messages import MessageRow, message_of
-from filedrop.journal.rows import document_of
-from filedrop.journal.schema import EXPECTS_ANSWER, IS_ANSWER, IS_TO_BE_ANSWERED, OWES_ANSWER, as_moment, company
-from filedrop.journal.statements import BY_IDS, COLUMNS, MESSAGE_COLUMNS
+from filedrop.journal.schema import (
+    BY_IDS,
+    COLUMNS,
+    EXPECTS_ANSWER,
+    IS_ANSWER,
+    IS_TO_BE_ANSWERED,
+    MESSAGE_COLUMNS,
+    OWES_ANSWER,
+    as_moment,
+    company,
+    document_of,
+)
 from filedrop.model.document import BILLS
 from filedrop.times import from_seconds
 

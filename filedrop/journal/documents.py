@@ -1,21 +1,38 @@
-"""Outbound documents in the journal: a row for each drop, in its state after its last step. What is written."""
+"""Outbound documents in the journal: a row for each drop, in its state after its last step. What is written.
+
+Waivers are duplicates that a person lets through (`retry --anyway`), each for one file until its claim. A waiver names
+the folder, the name in `outbound/`, the content and the time of the last change, so that it holds for no other file
+with the name. After the claim, the document's history says that it was let through.
+
+Rows of documents that were removed from the archive go, and the journal's file becomes smaller.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.errors import Changed, FiledropError
-from filedrop.journal.engine import write_rows
+from filedrop.journal.engine import Part, write_rows
 from filedrop.journal.finding import Finding
 from filedrop.journal.folders import unsettle
-from filedrop.journal.rows import MOMENTS, NAMES, document_of
-from filedrop.journal.schema import as_moment, as_name
-from filedrop.journal.statements import ALL, BELIEVED, COLUMNS, NEEDY, SAME
-from filedrop.journal.tying import tie_waiting
-from filedrop.model.document import Document
+from filedrop.journal.responses import tie_waiting
+from filedrop.journal.schema import (
+    ALL,
+    BELIEVED,
+    COLUMNS,
+    MOMENTS,
+    NAMES,
+    NEEDY,
+    SAME,
+    as_moment,
+    as_name,
+    document_of,
+    from_name,
+)
+from filedrop.model.document import Document, State
 from filedrop.model.twins import same_company
 
 if TYPE_CHECKING:
@@ -59,6 +76,26 @@ _SAME_NUMBER_LATELY = (
 _INSERT_RESTORED = "INSERT INTO restored (document) VALUES (:id) ON CONFLICT DO NOTHING"
 
 _facts = attrgetter("type", "number", "issue_date")
+
+_GIVE_WAIVER = """
+    INSERT INTO waivers (folder, file, sha256, modified) VALUES (:folder, :file, :sha256, :modified)
+    ON CONFLICT (folder, file) DO UPDATE SET sha256 = excluded.sha256, modified = excluded.modified
+"""
+_WAIVER = "SELECT sha256, modified FROM waivers WHERE folder = :folder AND file = :file"
+_WAIVED = "SELECT file FROM waivers WHERE folder = :folder"
+_END_WAIVER = "DELETE FROM waivers WHERE folder = :folder AND file = :file"
+
+# By the index of what has ended: the oldest first.
+_ARCHIVED = (
+    f"SELECT id FROM documents WHERE company = :company AND state = '{State.DELIVERED}' AND ended < :before"
+    " AND folder = :folder AND NOT open AND place >= 'archive/' AND place < :first_kept ORDER BY ended LIMIT :most"
+)
+_FORGET = (
+    "DELETE FROM restored WHERE document IN (SELECT value FROM json_each(:ids))",
+    "DELETE FROM surplus WHERE document IN (SELECT value FROM json_each(:ids))",
+    "DELETE FROM responses WHERE document <> '' AND document IN (SELECT value FROM json_each(:ids))",
+    "DELETE FROM documents WHERE id IN (SELECT value FROM json_each(:ids))",
+)
 
 
 class Duplicate(FiledropError):
@@ -257,3 +294,58 @@ def _duplicate_of(connection: Connection, document: Document, *, by_number: bool
         if is_same and same_company(other.sender, document.sender) and other.may_be_accepted:
             return other
     return None
+
+
+class Waiver(NamedTuple):
+    """The content that is let through, and the last change of its file (in nanoseconds, by its file system)."""
+
+    sha256: str
+    modified: int
+
+
+class Waivers(Part):
+    """The waivers' part of the journal."""
+
+    def give(self, folder: str, file: str, waiver: Waiver) -> None:
+        """Let a duplicate be sent that is about to be moved to `outbound/` of a folder."""
+        values = {"folder": folder, "file": as_name(file), **waiver._asdict()}
+        self._write(lambda connection: connection.execute(_GIVE_WAIVER, values))
+
+    def of(self, folder: str, file: str) -> Waiver | None:
+        """The waiver for this name; None where there is none."""
+        rows = self._read(_WAIVER, folder=folder, file=as_name(file))
+        return Waiver(*rows[0]) if rows else None
+
+    def waived(self, folder: str) -> list[str]:
+        """The names of a folder's files that have waivers."""
+        return [from_name(file) for (file,) in self._read(_WAIVED, folder=folder)]
+
+    def end(self, folder: str, files: Iterable[str]) -> None:
+        """Delete the waivers for these names."""
+        ended = [{"folder": folder, "file": as_name(file)} for file in files]
+        if ended:
+            self._write(lambda connection: connection.executemany(_END_WAIVER, ended))
+
+
+class Removal(Part):
+    """The removing part of the journal."""
+
+    def forget_archived(self, folder: str, company: str, before: datetime, first_kept: str, most: int) -> int:
+        """Remove rows of a folder's delivered documents; returns how many.
+
+        `before`: when they had ended, by our clock. `first_kept`: the first place that is kept, like `archive/2026-11`.
+        """
+        values = {"folder": folder, "company": company, "before": as_moment(before), "first_kept": first_kept}
+        ids = [id_ for (id_,) in self._read(_ARCHIVED, **values, most=most)]
+        return self.forget(ids)
+
+    def forget(self, ids: Sequence[str]) -> int:
+        """Remove the rows of these documents; returns how many documents they are."""
+
+        def work(connection: Connection) -> None:
+            for statement in _FORGET:
+                connection.execute(statement, {"ids": json.dumps(ids)})
+
+        if ids:
+            self._write(work)
+        return len(ids)

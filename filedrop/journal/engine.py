@@ -14,8 +14,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from filedrop.errors import FiledropError, JournalError
-from filedrop.journal import statements
-from filedrop.journal.schema import SCHEMA_VERSION
+from filedrop.journal.schema import KEEP, SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -216,7 +215,7 @@ class Engine(ABC):
 
     def keep(self, key: str, value: str) -> None:
         """Keep a text under a key."""
-        self.write(lambda connection: connection.execute(statements.KEEP, {"key": key, "value": value}))
+        self.write(lambda connection: connection.execute(KEEP, {"key": key, "value": value}))
 
     def kept(self, key: str) -> str | None:
         """The text that is kept under a key; None where there is none."""

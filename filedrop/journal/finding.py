@@ -7,9 +7,19 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.journal.engine import Part
-from filedrop.journal.rows import document_of
-from filedrop.journal.schema import as_moment, as_name, from_moment, from_name
-from filedrop.journal.statements import ALL, BY_IDS, EACH, KNOWN, NEEDY, SAME
+from filedrop.journal.schema import (
+    ALL,
+    BY_IDS,
+    EACH,
+    KNOWN,
+    NEEDY,
+    SAME,
+    as_moment,
+    as_name,
+    document_of,
+    from_moment,
+    from_name,
+)
 from filedrop.model.document import Document, Need, State
 from filedrop.model.message import number
 
@@ -18,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from filedrop.identify import Reading
-    from filedrop.journal.rows import Known
+    from filedrop.journal.schema import Known
 
 _IS_DUE = "(due IS NULL OR due <= :now OR due > :latest)"  # as `pauses.Backoff.is_due`
 _ON_ITS_WAY = f"open AND identity = :identity AND state = '{State.SENT}' AND place = 'sent'"

@@ -1,17 +1,28 @@
-"""Folders in the journal, and its counts of the changes of their documents."""
+"""Folders in the journal, and its counts of the changes of their documents.
+
+The branches of a journal tell two databases apart that both live.
+
+A standby server is promoted while the former one works on, or a dump is restored beside it: then both have the
+journal's id and its rows, and each would serve the same folders. So each database that isn't the one that was last
+written to begins a branch, with a name that nobody else has. The journal lists its branches, its own last; the first
+one has no name. A folder's marker names the branch that has served it last. Where the journal doesn't know that branch,
+it doesn't know what was done there: the folder waits until a person decides (`filedrop journal accept`).
+
+A promoted standby server knows its former branches. A restored or copied database has left them: its former server
+may still work, so that all folders wait for the person.
+"""
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from filedrop.journal.branches import BRANCHES, as_branches, begin_branch, branches_in
 from filedrop.journal.engine import Part
-from filedrop.journal.schema import as_name, from_name
-from filedrop.journal.statements import ABOUT, EACH, HAS_DRAFT, SUSPECT
+from filedrop.journal.schema import ABOUT, EACH, HAS_DRAFT, KEEP, SUSPECT, as_name, from_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from filedrop.journal.engine import Connection
     from filedrop.model.document import Document
@@ -33,6 +44,8 @@ _RECORD_FOLDER = """
 """
 _SETTLED = "SELECT settled FROM folders WHERE id = :id"
 _SETTLE = "UPDATE folders SET settled = :settled WHERE id = :id"
+
+BRANCHES = "branches"  # a key of `about`
 _CHANGES = f"""
     SELECT coalesce(counted, 0), coalesce(marked, 0), coalesce(least, 0), coalesce(suspect, FALSE),
         coalesce((SELECT value FROM about WHERE key = '{BRANCHES}'), '')
@@ -48,6 +61,22 @@ _LEAST = "UPDATE changes SET least = counted, marked = counted, suspect = TRUE W
 _SUSPECT = SUSPECT.format("id = :id")
 
 _COUNTABLE = 2**53  # changes: more than any folder has, and far below the largest integer of a column
+
+
+def branches_in(about: Mapping[str, str]) -> tuple[str, ...]:
+    """The journal's branches, its own last."""
+    return as_branches(about.get(BRANCHES, ""))
+
+
+def as_branches(value: str) -> tuple[str, ...]:
+    """The branches in a value of `about`."""
+    return tuple(value.split(","))
+
+
+def begin_branch(connection: Connection, known: Iterable[str]) -> None:
+    """Begin a branch that knows these others. Within a transaction."""
+    names = dict.fromkeys([*known, secrets.token_hex(8)])
+    connection.execute(KEEP, {"key": BRANCHES, "value": ",".join(names)})
 
 
 class Changes(NamedTuple):

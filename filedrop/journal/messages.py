@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import Changed
 from filedrop.journal.engine import Part, write_rows
-from filedrop.journal.schema import as_moment, as_name, company, from_moment, from_name
-from filedrop.journal.statements import HAS_DRAFT, KNOWN, MESSAGE_COLUMNS, NUMBERS
+from filedrop.journal.schema import (
+    HAS_DRAFT,
+    KNOWN,
+    MESSAGE_COLUMNS,
+    NUMBERS,
+    as_moment,
+    as_name,
+    company,
+    from_moment,
+    from_name,
+)
 from filedrop.model.document import same_participant
 from filedrop.model.twins import same_company
 from filedrop.times import same_moment
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from filedrop.journal.engine import Connection
-    from filedrop.journal.rows import Known
+    from filedrop.journal.schema import Known
     from filedrop.model.message import Message
 
 _KEY = MESSAGE_COLUMNS[:5]

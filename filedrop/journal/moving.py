@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import FiledropError, JournalError
-from filedrop.journal import statements
-from filedrop.journal.connection import TABLES, connect
 from filedrop.journal.engine import LINEAGE, MOVED, refuse_moved
-from filedrop.journal.schema import BOOLEANS, DEFINITIONS, WITH_ROWID
+from filedrop.journal.schema import ABOUT, BOOLEANS, DEFINITIONS, KEEP, WITH_ROWID
+from filedrop.journal.sqlite import TABLES, connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -72,7 +71,7 @@ def _check_unused(engine: Engine, connection: Connection) -> None:
 
 def _move(source: Engine, connection: Connection, target: Engine, to: Connection, *, is_dry: bool) -> dict[str, int]:
     _check_unused(source, connection)
-    here, there = (dict(each.execute(statements.ABOUT).fetchall()) for each in (connection, to))
+    here, there = (dict(each.execute(ABOUT).fetchall()) for each in (connection, to))
     if here.get(MOVED) != target.place:
         refuse_moved(source.place, here)
     rows = {table: _count(connection, table) for table in _tables()}
@@ -89,9 +88,9 @@ def _move(source: Engine, connection: Connection, target: Engine, to: Connection
                 _copy(table, source, connection, target, to)
         for key in (MOVED, LINEAGE):
             to.execute("DELETE FROM about WHERE key = :key", {"key": key})
-        to.execute(statements.KEEP, {"key": _MOVES, "value": str(_moves(here) + 1)})
+        to.execute(KEEP, {"key": _MOVES, "value": str(_moves(here) + 1)})
         to.execute(_COUNT_ALL_ON)
-        connection.execute(statements.KEEP, {"key": MOVED, "value": target.place})
+        connection.execute(KEEP, {"key": MOVED, "value": target.place})
     return rows
 
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.journal.documents import put_all
 from filedrop.journal.engine import Part
-from filedrop.journal.rows import document_of
-from filedrop.journal.schema import from_moment, from_name
-from filedrop.journal.statements import ALL, BELIEVED, COLUMNS, NUMBERS
+from filedrop.journal.schema import ALL, BELIEVED, COLUMNS, NUMBERS, document_of, from_moment, from_name
 from filedrop.model.message import difference, is_known
 from filedrop.times import same_moment
 

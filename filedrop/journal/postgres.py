@@ -23,13 +23,11 @@ import psycopg
 from psycopg import pq
 
 from filedrop.errors import DamagedJournal, FiledropError, JournalError, OtherDatabase
-from filedrop.journal import statements
-from filedrop.journal.branches import begin_branch, branches_in
 from filedrop.journal.engine import LINEAGE, Engine, NoJournal, UnclearCommit, refuse_another_schema, refuse_moved
-from filedrop.journal.postgres_doubts import doubts
+from filedrop.journal.folders import begin_branch, branches_in
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA, in_postgres
 from filedrop.journal.postgres_session import Address, Statements, end_sessions, has_grown, lineage_of, storable
-from filedrop.journal.schema import SCHEMA_VERSION
+from filedrop.journal.schema import ABOUT, KEEP, SAY_ABOUT, SCHEMA_VERSION
 from filedrop.pauses import SESSION
 
 if TYPE_CHECKING:
@@ -49,6 +47,14 @@ _CREATING = "SELECT pg_advisory_xact_lock(hashtext('filedrop'))"
 _STATUS = "SELECT pg_xact_status(CAST(%s AS text)::xid8)"
 _FENCE = "SELECT fence('{}'); "
 _BEGIN = "BEGIN; {}SELECT 1 FROM writers FOR UPDATE; SELECT pg_current_xact_id()::text"
+
+_SLOW = 0.05  # seconds for a commit
+_APART = 2.0  # seconds between two clocks
+_COMMIT = "SELECT pg_current_xact_id()"  # what has an id is on the disk when it ends
+_SET_UP = """
+    SELECT extract(epoch FROM clock_timestamp()), EXISTS (SELECT 1 FROM pg_stat_replication),
+        current_setting('synchronous_standby_names') <> '', current_setting('fsync')
+"""
 
 
 class Postgres(Engine):
@@ -106,7 +112,7 @@ class Postgres(Engine):
 
     def check_integrity(self) -> None:
         """Whether it can be read: damage is the server's to find (`pg_amcheck`), and comes as an error."""
-        self.value(statements.ABOUT)
+        self.value(ABOUT)
 
     def keep_up(self) -> None:
         """Try to write where the last write has failed: folders wait for one that succeeds, and so don't write."""
@@ -295,8 +301,8 @@ class Postgres(Engine):
                 for definition in POSTGRES_DEFINITIONS:
                     self._writer.execute(definition)
                 for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
-                    connection.execute(statements.SAY_ABOUT, {"key": key, "value": value})
-            found = dict(connection.execute(statements.ABOUT).fetchall())
+                    connection.execute(SAY_ABOUT, {"key": key, "value": value})
+            found = dict(connection.execute(ABOUT).fetchall())
             if not self._is_moving:
                 refuse_moved(self.place, found)
             refuse_another_schema(self.place, found, "set `journal` to an empty database")
@@ -305,5 +311,27 @@ class Postgres(Engine):
                 if LINEAGE in found:
                     is_promoted = has_grown(found[LINEAGE], self._lineage)
                     begin_branch(connection, branches_in(found) if is_promoted else ())
-                connection.execute(statements.KEEP, {"key": LINEAGE, "value": self._lineage})
+                connection.execute(KEEP, {"key": LINEAGE, "value": self._lineage})
         return str(found["id"])
+
+
+def doubts(session: Session) -> Iterator[str]:
+    """The sentences about the server of this session, if any. Raises psycopg.Error."""
+    begun = time.monotonic()
+    session.execute(_COMMIT)
+    took = time.monotonic() - begun
+    if took > _SLOW:
+        yield f"the journal's database takes {1000 * took:.0f} ms for each record, which slows everything down"
+    ((now, standbys, synchronous, fsync),) = session.execute(_SET_UP).fetchall()
+    apart = abs(float(now) - time.time())
+    if apart > _APART:
+        yield f"the clock of the journal's database and this one are {apart:.0f} s apart: set both right"
+    if standbys and not synchronous:
+        yield (
+            "the journal's database has a standby server that may lack the last records, so documents may be sent "
+            "twice after it takes over: set synchronous_standby_names"
+        )
+    if fsync != "on":
+        yield "the journal's database doesn't wait for its disk, so it may lose records: set fsync to on"
+    if not session.info.host.startswith("/") and not session.pgconn.ssl_in_use:
+        yield "the connection to the journal's database isn't encrypted: add ?sslmode=verify-full to `journal`"

@@ -20,7 +20,7 @@ import psycopg
 
 from filedrop import __version__
 from filedrop.errors import JournalError, OtherDatabase
-from filedrop.journal import postgres_looks
+from filedrop.journal import sharing
 from filedrop.journal.engine import refuse_moved
 from filedrop.journal.postgres_session import end_sessions, lineage_of
 from filedrop.journal.sharing import HOSTS, LEASES, REPORTS, seen_in
@@ -185,7 +185,7 @@ class Hosts:
     def answer(self, sight: Sight) -> None:
         """Report what this host has seen."""
         with self._open() as session:
-            postgres_looks.answer(session, sight)
+            sharing.answer(session, sight)
 
     def _values(self, **more: Any) -> dict[str, Any]:
         return self.me._asdict() | {"mine": self.me.incarnation, "at": time.time()} | more
@@ -206,7 +206,7 @@ class Hosts:
             lineage = lineage_of(session)
             if self._lineage not in (None, lineage):
                 raise OtherDatabase(self._address)
-            postgres_looks.listen(session, self._looks)
+            sharing.listen(session, self._looks)
         except BaseException:
             session.close()
             raise

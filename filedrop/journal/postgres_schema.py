@@ -10,8 +10,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from filedrop.journal.schema import BOOLEANS, DEFINITIONS, WITH_ROWID
-from filedrop.journal.statements import MESSAGE_COLUMNS
+from filedrop.journal.schema import BOOLEANS, DEFINITIONS, MESSAGE_COLUMNS, WITH_ROWID
 from filedrop.model.document import State
 
 SCHEMA = "filedrop"  # of the database, not a version

@@ -2,20 +2,32 @@
 
 A file name is a BLOB, because it may be invalid Unicode. A moment is in seconds since 1970, so that moments with
 different offsets compare. Lists and dictionaries are JSON.
+
+Also SQL that several parts of the journal share: fragments, and whole statements. Each other one is with its caller.
+All SQL is valid in SQLite and in PostgreSQL, whose schema has SQLite's `json_each`, `json_extract`, `instr`, `max` of
+two and `rowid`. Hence the aliases and casts, and that a value is compared with NULL after what says its type.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from filedrop.model.document import BILLING_WITH_RESPONSE, BILLS, State
+from filedrop.model.document import BILLING_WITH_RESPONSE, BILLS, Document, Event, Need, State, participant_key
+from filedrop.model.fault import Fault, Finding
+from filedrop.model.prepared import PdfFile, Prepared
 from filedrop.model.response import LEVEL_STATUS, REJECTED
 from filedrop.model.twins import PAIRS
+from filedrop.texts import Text
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Iterable, Sequence
+
+    from filedrop.model.fault import Code
 
 SCHEMA_VERSION = 8  # the first: 1 to 7 were before the first release
 WITH_ROWID = ("documents", "messages", "responses")  # tables whose order of insertion is asked for
@@ -27,10 +39,50 @@ _ADD = """
 """
 _ADD_DOCUMENT = _ADD.format("NEW.state", "coalesce(json_extract(NEW.error, '$.code'), '')", "NEW.accepted")
 
+COLUMNS = tuple(field.name for field in fields(Document))
+ALL = f"SELECT {', '.join(COLUMNS)} FROM documents WHERE"
+BELIEVED = "(company = :company OR NOT EXISTS (SELECT 1 FROM restored WHERE document = documents.id))"
+NEEDY = "open AND needs <> '' AND folder"
+# Each once, by steps in an index: it has a row for each document.
+EACH = """
+    WITH RECURSIVE known(one) AS (
+        SELECT min({column}) FROM documents WHERE {rows} UNION ALL
+        SELECT (SELECT min({column}) FROM documents WHERE {rows} AND {column} > one) FROM known WHERE one IS NOT NULL
+    ) SELECT one FROM known WHERE one IS NOT NULL
+"""
+
 
 def participant(column: str) -> str:
     """The expression for a ParticipantID in the form in which it is compared (as `participant_key`)."""
     return f"replace(lower({column}), 'iso6523-actorid-upis::', '')"
+
+
+# By what a person knows of a document: "" for what they don't. A party is an id, or a piece of a name.
+KNOWN = f"""(:number IN ('', number) AND (:party = ''
+    OR :party IN ({participant("sender")}, {participant("receiver")})
+    OR instr(lower(coalesce({{name}}, '')), :name) > 0) AND coalesce({{time}}, :now) BETWEEN :since AND :until)"""
+BY_IDS = f"{ALL} id IN (SELECT value FROM json_each(:ids))"
+NUMBERS = "SELECT CAST(value AS BIGINT) FROM json_each(:numbers)"
+# SQLite before 3.39 has no IS NOT DISTINCT FROM, and PostgreSQL no IS of two values.
+SAME = "({0} = :{0} OR ({0} IS NULL AND :{0} IS NULL))".format
+MESSAGE_COLUMNS = (
+    "identity", "msg_no", "received", "sender", "receiver",
+    "revision", "state", "company", "folder", "temporary", "file", "attempts", "due", "why", "placed", "page",
+    "sidecar", "sender_name", "type", "number", "issue_date", "meaning", "repeats", "wanted", "sha256",
+)  # fmt: skip
+HAS_DRAFT = "folder = :folder AND state IN ('named', 'placing')"  # as its index has it
+# What waits in a folder is to be put in doubt.
+SUSPECT = """
+    INSERT INTO changes (folder, counted, suspect) SELECT id, 0, TRUE FROM folders WHERE {}
+    ON CONFLICT (folder) DO UPDATE SET suspect = TRUE
+"""
+SUSPECT_ALL = SUSPECT.format("TRUE")
+KEEP = "INSERT INTO about (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+SAY_ABOUT = "INSERT INTO about (key, value) VALUES (:key, :value) ON CONFLICT DO NOTHING"
+ABOUT = "SELECT key, value FROM about"
+
+NAMES = ("file", "dropped_as")
+MOMENTS = ("claimed", "due", "first_attempt", "accepted", "needs_since")
 
 
 def company(column: str) -> str:
@@ -258,6 +310,8 @@ DEFINITIONS = (
         for event in ("insert", "update")
     ),
 )
+
+
 """The statements that create the tables, indexes and triggers."""
 
 
@@ -279,3 +333,50 @@ def as_moment(moment: datetime | None) -> float | None:
 def from_moment(held: float | None) -> datetime | None:
     """A moment from the value of a column, in the local time zone."""
     return None if held is None else from_seconds(held)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a person knows of a document: its number, a party by ParticipantID or a piece of its name, and when.
+
+    "" stands for what isn't known; the moments are included.
+    """
+
+    number: str
+    party: str
+    since: datetime
+    until: datetime
+
+    def values(self, now: datetime) -> dict[str, object]:
+        """As `_SEARCH` takes it."""
+        moments = {"since": as_moment(self.since), "until": as_moment(self.until), "now": as_moment(now)}
+        name = "".join(letter.lower() if letter.isascii() else letter for letter in self.party)  # as SQLite's `lower`
+        return {"number": self.number, "party": participant_key(self.party), "name": name, **moments}
+
+
+def document_of(row: Sequence[Any]) -> Document:
+    """The document in a row that has all of `COLUMNS`."""
+    values = dict(zip(COLUMNS, row, strict=True))
+    values |= {name: from_name(values[name]) for name in NAMES}
+    values |= {name: from_moment(values[name]) for name in MOMENTS}
+    values["state"] = State(values["state"])
+    values["needs"] = Need(values["needs"]) if values["needs"] else None
+    values["sources"] = json.loads(values["sources"])
+    values["warnings"] = tuple(json.loads(values["warnings"]))
+    values["error"] = _fault(**json.loads(values["error"])) if values["error"] else None
+    values["pdf"] = PdfFile(**json.loads(values["pdf"])) if values["pdf"] else None
+    values["prepared"] = Prepared(**json.loads(values["prepared"])) if values["prepared"] else None
+    history = json.loads(values["history"])
+    values["history"] = tuple(Event(datetime.fromisoformat(at), event, facts) for at, event, facts in history)
+    return Document(**values)
+
+
+def _fault(
+    code: Code, findings: Iterable[dict[str, Any]] = (), texts: Iterable[dict[str, Any]] = (), **words: str
+) -> Fault:
+    return Fault(
+        code,
+        **words,
+        findings=tuple(Finding(**finding) for finding in findings),
+        texts=tuple(Text(**text) for text in texts),
+    )

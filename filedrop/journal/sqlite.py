@@ -1,36 +1,62 @@
-"""The journal in one SQLite file: the default, for one host. Nothing has to be set up for it."""
+"""The journal in one SQLite file: the default, for one host. Nothing has to be set up for it.
+
+No connection checkpoints by itself. SQLite from 3.7.0 to 3.51.2 can damage a file in WAL mode where one connection
+writes while another checkpoints (the "WAL-reset bug", sqlite.org/wal.html). Debian 12 has 3.40.1. So a checkpoint
+happens in two places: in `Store`, which keeps all writers out meanwhile, and where SQLite closes the last connection,
+which has the file for itself.
+
+SQLite applies the -wal of another file to a copy that was put in its place, and damages it
+(tests/findings/sqlite-wal.sh).
+
+A start need not check a file that is as its last daemon closed it. At its end, a daemon notes the file's identity, size
+and time in a file beside it. A daemon that starts takes this note away first, durably: after a kill or a power cut
+there is none. A file that anything else has changed since, such as a copy that was put in its place, doesn't match the
+note.
+
+A copy is as of one moment, checked, and in one file.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
 import sqlite3
 import threading
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from filedrop.errors import DamagedJournal, JournalError
-from filedrop.journal import statements
-from filedrop.journal.closed import note_closed, take_closed
-from filedrop.journal.connection import (
-    CHECKPOINT,
-    QUICK_CHECK,
-    SHRINK,
-    TABLES,
-    UNUSED,
-    FileConnection,
-    clear_strange_wal,
-    connect,
-)
+from filedrop.errors import DamagedJournal, FiledropError, JournalError
+from filedrop.files import Directory, place
+from filedrop.files.disk import free_space
 from filedrop.journal.engine import Engine, refuse_another_schema, refuse_moved
-from filedrop.journal.schema import DEFINITIONS, SCHEMA_VERSION
+from filedrop.journal.schema import ABOUT, DEFINITIONS, SAY_ABOUT, SCHEMA_VERSION, SUSPECT_ALL
+from filedrop.texts.printable import one_line, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import date
     from pathlib import Path
 
 _READERS = 8  # idle connections that are kept
 _PATIENCE = 30.0  # seconds to wait for another process's lock, such as a command's
 _ROWS = 150  # written ones, after which there is a checkpoint: some seven pages each, with their indexes
+
+SHRINK = "PRAGMA incremental_vacuum(500)"  # pages
+QUICK_CHECK = "PRAGMA quick_check(1)"
+CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
+UNUSED = "PRAGMA freelist_count"
+TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+_LARGEST_WAL = 8 * 2**20  # bytes of the -wal that are kept for the next writes, when it begins anew
+_READ_VERSION = 19  # its offset in the file's header (sqlite.org/fileformat2.html)
+_WITHOUT_WAL = b"\x01"
+
+NOTE = "closed"  # the end of its name
+
+
+LONGEST_SAID = 500  # characters of an error
+KEPT = 7  # daily copies
+_DAILY = re.compile(r"journal-\d{4}-\d\d-\d\d\.sqlite")
 
 
 def copies_folder(journal: Path) -> Path:
@@ -216,7 +242,7 @@ class Sqlite(Engine):
         """Create the tables in a new file. Returns the journal's id. Raises JournalError."""
         self._say("BEGIN IMMEDIATE")
         tables = {name for (name,) in self._writer.execute(TABLES)}
-        found = dict(self._writer.execute(statements.ABOUT)) if "about" in tables else {}
+        found = dict(self._writer.execute(ABOUT)) if "about" in tables else {}
         if not self._is_moving:
             refuse_moved(self.place, found)
         if found:
@@ -225,9 +251,9 @@ class Sqlite(Engine):
             for definition in DEFINITIONS:
                 self._writer.execute(definition)
             for key, value in (("schema", str(SCHEMA_VERSION)), ("id", secrets.token_hex(8))):
-                self._writer.execute(statements.SAY_ABOUT, {"key": key, "value": value})
+                self._writer.execute(SAY_ABOUT, {"key": key, "value": value})
         self._say("COMMIT")
-        return str(dict(self._writer.execute(statements.ABOUT))["id"])
+        return str(dict(self._writer.execute(ABOUT))["id"])
 
 
 @contextmanager
@@ -251,3 +277,149 @@ def _damaged(path: Path, reason: str) -> DamagedJournal:
         f"and -shm, and put the latest copy there, from {copies_folder(path)} or your own; where there is none, "
         "run: filedrop check --take-over"
     )
+
+
+class FileConnection(sqlite3.Connection):
+    """A connection to a journal's file, as the engine's parts use one."""
+
+    def execute_each(self, statement: str, rows: Sequence[Mapping[str, Any]], /) -> list[int]:
+        """Run a statement for each of these values; how many rows each time has written."""
+        return [self.execute(statement, row).rowcount for row in rows]
+
+
+def connect(path: Path, *, patience: float = 5.0) -> FileConnection:
+    """A connection that waits so many seconds for another's lock, and commits each statement by itself.
+
+    It may be used by any thread, by one at a time. Raises sqlite3.Error.
+    """
+    connection = sqlite3.connect(
+        path, timeout=patience, check_same_thread=False, isolation_level=None, factory=FileConnection
+    )
+    connection.execute("PRAGMA wal_autocheckpoint=0")
+    connection.execute(f"PRAGMA journal_size_limit={_LARGEST_WAL}")
+    return connection
+
+
+def clear_strange_wal(path: Path) -> None:
+    """Remove the -wal and -shm beside a copy of the journal, which has none: they belong to the file before it.
+
+    A journal in use is always in WAL mode, and a copy (`Copies.copy_to`) never. Raises OSError where one can't be
+    removed; a file that can't be read is left to SQLite.
+    """
+    header = b""
+    with suppress(OSError), path.open("rb") as file:
+        header = file.read(_READ_VERSION + 1)
+    if header[_READ_VERSION:] == _WITHOUT_WAL:
+        for end in ("-wal", "-shm"):
+            path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
+
+
+def note_closed(path: Path) -> None:
+    """Note that the journal at `path` was closed. Where that fails, the next start checks it."""
+    with suppress(OSError):
+        note = _note_of(path)
+        note.touch(0o600)  # as the journal: nobody else writes it, whatever the umask is
+        note.write_text(_state_of(path), "ascii")
+
+
+def take_closed(path: Path) -> bool:
+    """Whether the journal at `path` is new, or as it was when it was closed. Its note is taken away."""
+    note = _note_of(path)
+    try:
+        is_new = not path.exists() or not path.stat().st_size
+        is_same = note.exists() and note.read_text("ascii") == _state_of(path)
+        if note.exists():
+            note.unlink()
+            Directory.open(path.parent).sync()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return is_new or is_same
+
+
+def _note_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-{NOTE}")
+
+
+def _state_of(path: Path) -> str:
+    """The file's identity, size and time, and the size of what was committed but isn't in it yet (-wal)."""
+    status, wal = path.stat(), path.with_name(f"{path.name}-wal")
+    return (
+        f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns} {wal.exists() and wal.stat().st_size}"
+    )
+
+
+class Copies:
+    """Makes copies of a journal's file."""
+
+    def __init__(self, file: Sqlite) -> None:
+        self._file = file
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the daily copies."""
+        return copies_folder(self._file.path)
+
+    def copy_to(self, target: Path) -> None:
+        """Copy the journal as it is at one moment to a new file, which is whole and checked once it exists.
+
+        The copy counts as older than all folders, also those of a share that was copied at the same moment: what waits
+        in either may have been sent since. Raises OSError, and JournalError where the journal is damaged.
+        """
+        draft = target.with_name(f".{secrets.token_hex(13)}.tmp")  # nobody can guess it, and put a link there
+        try:
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            self._copy(draft)
+            folder = Directory.open(target.absolute().parent)
+            place(folder / draft.name, folder / target.name)
+            folder.sync()
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _copy(self, draft: Path) -> None:
+        with self._file.unread() as source, closing(connect(draft)) as copy:
+            try:
+                source.backup(copy)
+                copy.execute(SUSPECT_ALL)
+                copy.execute("PRAGMA journal_mode=DELETE")  # a copy is one file
+                ((found,),) = copy.execute(QUICK_CHECK)
+            except sqlite3.Error as error:
+                found = error
+        if found != "ok":
+            self._file.check_integrity()  # the journal's own damage was copied, or the copy alone is bad
+            raise OSError(None, one_line(found, LONGEST_SAID))
+
+    def copy_daily(self, day: date, *, spare: int) -> bool:
+        """Have a copy of this day in `copies_folder`, and the newest of the days before. Returns whether it is new.
+
+        There is none where less than `spare` bytes would be left on the disk. Raises FiledropError, JournalError,
+        OSError; then the older copies stay.
+        """
+        folder = self.folder
+        target = folder / f"journal-{day.isoformat()}.sqlite"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for draft in folder.glob(".*.tmp*"):  # a killed process has left it, or what SQLite had beside it
+            draft.unlink()
+        if target.exists():
+            return False
+        needed = sum(
+            path.stat().st_size
+            for path in (self._file.path, *self._file.path.parent.glob(f"{self._file.path.name}-wal"))
+        )
+        free = free_space(folder)
+        if free is not None and free < needed + spare:
+            raise FiledropError(
+                f"there is no room for a copy of the journal ({size(needed)}) on the disk of {folder}, which has "
+                f"{size(free)} left: make room there"
+            )
+        self.copy_to(target)
+        daily = sorted(path for path in folder.iterdir() if _DAILY.fullmatch(path.name))
+        for path in daily[:-KEPT]:
+            with suppress(OSError):  # the next day tries again
+                path.unlink()
+        return True
+
+    def newest_copy(self) -> Path | None:
+        """The newest daily copy; None where there is none."""
+        with suppress(OSError):
+            return max((path for path in self.folder.iterdir() if _DAILY.fullmatch(path.name)), default=None)
+        return None

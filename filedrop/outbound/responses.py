@@ -1,6 +1,6 @@
 """Receivers' responses are written into the row and the sidecar of the document that they are about.
 
-The journal knows the document when the response comes, or when the document is recorded (journal/tying), and which
+The journal knows the document when the response comes, or when the document is recorded (journal/responses), and which
 documents lack one. The worker in the document's folder writes it: only that worker changes the document's sidecar.
 A folder that the configuration no longer names has no worker. Its documents' responses are written by a worker of the
 company to which they were delivered, where the sidecar is now: a person may have moved it to that company's folder.

@@ -1,6 +1,6 @@
 """The branch in a folder's marker: if a journal has two databases, which one's filedrop serves the folder.
 
-A journal that begins a branch (journal/branches) names it in each marker. A filedrop that works with another database
+A journal that begins a branch (journal/folders) names it in each marker. A filedrop that works with another database
 of the journal reads that before each step, and each second while it posts or moves documents, and stops. So nothing is
 done here before it has had some seconds for that: it may just be posting what waits.
 """

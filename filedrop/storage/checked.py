@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 _MOST = 2**63 - 1  # the largest integer of a column in the journal
 _TOKEN = re.compile("[!-~]{1,64}")
-_BRANCH = re.compile("(?:[0-9a-f]{16})?")  # as journal/branches makes them
+_BRANCH = re.compile("(?:[0-9a-f]{16})?")  # as journal/folders makes them
 _DROP_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # as document.new_id makes them
 _LONGEST_NAME = 1000  # bytes: more than any file system allows
 

@@ -4,7 +4,7 @@ The journal counts the changes of a folder's documents. The marker gets this cou
 one ahead, before a post. A lower count in the marker is normal. A higher one means that the marker has outlived the
 journal: an older copy of the journal was restored, or its latest commits are lost. A take-over writes a higher one,
 too, since another journal has had the folder. The branch is of the journal that has served the folder last
-(journal/branches).
+(journal/folders).
 """
 
 from __future__ import annotations

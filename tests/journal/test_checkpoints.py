@@ -15,7 +15,7 @@ import pytest
 from support.drops import drop
 
 from filedrop.journal import Journal
-from filedrop.journal.connection import connect
+from filedrop.journal.sqlite import connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

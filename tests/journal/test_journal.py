@@ -19,7 +19,7 @@ from support.drops import IDENTITY, NOON, accepted, drop, posted
 
 from filedrop.errors import Changed, FiledropError, JournalError
 from filedrop.journal import Drop, Duplicate, Journal, MessageRow, Outcome, Waiver, schema
-from filedrop.journal.connection import UNUSED
+from filedrop.journal.sqlite import UNUSED
 from filedrop.model.document import LET_THROUGH, Document, Event, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import Message

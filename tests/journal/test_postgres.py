@@ -22,8 +22,8 @@ from support.proxy import Proxy
 
 from filedrop.errors import Changed, JournalError
 from filedrop.journal import Journal, MessageRow, Outcome, documents, numbers
-from filedrop.journal.branches import BRANCHES
 from filedrop.journal.engine import LINEAGE, UnclearCommit
+from filedrop.journal.folders import BRANCHES
 from filedrop.model.document import Document
 from filedrop.model.fault import Fault
 from filedrop.model.message import Message

@@ -12,7 +12,7 @@ import pytest
 from support.documents import BUYER, SELLER
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
-from filedrop.journal import Journal, Outcome, responses, tying
+from filedrop.journal import Journal, Outcome, responses
 from filedrop.model.document import Document
 from filedrop.model.fault import Fault
 from filedrop.model.response import AMBIGUOUS, KEPT, WAITS, Response
@@ -199,8 +199,8 @@ def test_the_cost_of_made_up_references(journal: Journal, path: Path) -> None:
     asked: dict[str, dict[str, Any]] = {
         responses._OWED: {"folder": "f1", "company": "acme", "since": moment - 1, "most": 1000},
         responses._REJECTIONS: {"since": moment - 1},
-        tying._WAITING_FOR: {"number": "2", "uuid": None, "receiver": BUYER, "since": moment - 1},
-        tying._MEANT: {"number": "X-9", "uuid": "X-9", "company": "acme", "is_status": True, "issue_date": ""}
+        responses._WAITING_FOR: {"number": "2", "uuid": None, "receiver": BUYER, "since": moment - 1},
+        responses._MEANT: {"number": "X-9", "uuid": "X-9", "company": "acme", "is_status": True, "issue_date": ""}
         | parties,
         responses._FORGET_UNTIED: {"since": moment - 1},
     }

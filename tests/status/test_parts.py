@@ -20,7 +20,7 @@ from support.status import text_of
 
 from filedrop.daemon.daemon import Daemon
 from filedrop.journal import JOURNAL
-from filedrop.journal.lately import Sent
+from filedrop.journal.totals import Sent
 from filedrop.model.document import State
 from filedrop.process.guard import Guard
 from filedrop.process.lock import locked_state
