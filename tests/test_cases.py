@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.commands import ask
+from support.corpus import RULES as PUBLISHED
 from support.corpus import needs_corpus
-from support.documents import SELLER, invoice, listed_as
+from support.documents import BILLING_PROCESS, BUYER, SELLER, invoice, listed_as
 from support.matrix import quick
 from support.pdfs import enveloped
 from support.responses import tie_responses
@@ -30,7 +31,9 @@ from support.stepping import RULES, Life
 from filedrop.config import parse
 from filedrop.identify import codelist, identify, read
 from filedrop.identify.mapping import Rules
+from filedrop.model.document import BILLING_WITH_RESPONSE
 from filedrop.readable import html, sheets
+from filedrop.readable.codes import LISTS
 from filedrop.status.survey import Survey, part_of
 from filedrop.storage.names import PDF_WITH_INVOICE
 from filedrop.validation import ByRules, Kind
@@ -356,6 +359,34 @@ def test_xml_in_a_pdf(make_world: Callable[..., World], folder: str, file: str) 
     assert "250.00" in page
 
 
+def test_answer_that_is_expected(make_world: Callable[..., World]) -> None:
+    """The page says what the sidecar says: by the process that the access point lists, else by the document's."""
+    world = make_world(inbound={"readable": "html"})
+    document = (case("answer-expected-with-scheme") / "x.xml").read_bytes()
+    listed = {"": document, BILLING_PROCESS: document, BILLING_WITH_RESPONSE: invoice("1", BUYER, SELLER)}
+    for process, content in listed.items():
+        world.sandbox.store.receive(
+            sender=BUYER, receiver=SELLER, document_id=listed_as(content), process_id=process, content=content
+        )
+    world.run_once()
+    expected, said = [], []
+    for path in sorted(world.inbound.glob("*.xml.json")):
+        beside = json.loads(path.read_bytes())
+        expected.append(beside.get("answer_expected", False))
+        said.append("The sender expects an answer." in (world.inbound / beside["page"]).read_text(encoding="utf-8"))
+    assert expected == said == [True, False, True]
+
+
+@needs_corpus
+def test_words_for_published_codes() -> None:
+    """The types of invoices and credit notes and the categories of tax that the published rules allow have words."""
+    rules = (PUBLISHED / "PEPPOL-EN16931-UBL.xslt").read_text(encoding="utf-8")
+    listed = [set(codes.split()) for codes in re.findall("tokenize[(]'([^']*)'", rules)]
+    for words, known in (("document_type", "380"), ("document_type", "381"), ("tax_category", "AE")):
+        (codes,) = {frozenset(codes) for codes in listed if known in codes and len(codes) < 60}
+        assert codes - LISTS[words].keys() == set()
+
+
 @pytest.mark.parametrize(("name", "letter"), [("zwnj.xml", "\u200c"), ("emoji-zwj.xml", "\u200d")])
 def test_letters_that_join(name: str, letter: str) -> None:
     """What joins or parts letters belongs to the spelling of a name."""
@@ -393,6 +424,10 @@ PAGES = {  # by folder and file: what its page says outside of the other details
         "Partial delivery allowed: No", "Consignment order (227)", "Item specification: SPEC-4", "Serial no.: SN-8",
     ],
     ("page-pint-line-tax", "line-tax-pint.xml"): ["Tax: 25.07", "Total with tax: 125.07"],
+    ("page-type-codes-construction", "71.xml"): ["Type Request for payment (71)"],
+    ("page-type-codes-construction", "875.xml"): ["Type Partial construction invoice (875)"],
+    ("page-type-codes-construction", "876.xml"): ["Type Partial final construction invoice (876)"],
+    ("page-type-codes-construction", "877.xml"): ["Type Final construction invoice (877)"],
     ("page-withholding-tax", "withholding.xml"): ["Withholding tax 15.00 EUR", "IRPF"],
 }  # fmt: skip
 

@@ -80,7 +80,7 @@ class PageMaker:
             if owed.get("page"):
                 try:
                     with suppress(FileNotFoundError):  # likewise
-                        self._write_page(here, row, folder.language, ask)
+                        self._write_page(here, row, folder.language, ask, expects_answer="answer_expected" in owed)
                 except readable.NotReadable as error:
                     return ask(partial(self._without_page, here, row, f"{row.file} {error}"))
         return row
@@ -97,7 +97,7 @@ class PageMaker:
             here = ask(lambda: _open(folder))
             return ask(lambda: self._without(here, row, why))
 
-    def _write_page(self, here: Directory, row: MessageRow, language: str, ask: Ask) -> None:
+    def _write_page(self, here: Directory, row: MessageRow, language: str, ask: Ask, *, expects_answer: bool) -> None:
         document, page = here.entry(row.file), here.entry(page_name(row.file))
         if ask(page.exists):  # made by a process that was killed then
             return
@@ -111,7 +111,8 @@ class PageMaker:
             shown = xml
             attachments = {MOST + number: name for number, name in attachments.items()}  # not what is in the XML
         with cast("BinaryIO", ask(lambda: files.open_regular(shown))) as file:
-            content = self.renderer.page(_pieces(file, ask), shown.name, language, attachments, repeats=repeats)
+            render = partial(self.renderer.page, repeats=repeats, expects_answer=expects_answer)
+            content = render(_pieces(file, ask), shown.name, language, attachments)
         ask(lambda: _place(page, content, here, document))
 
     def _write_xml(self, here: Directory, row: MessageRow, pdf: str, ask: Ask) -> MessageRow:

@@ -21,7 +21,8 @@ def _answer(asked: dict[str, Any], document: BinaryIO) -> dict[str, Any]:
         shown = sheet(document, asked["language"])
         if asked["wanted"] == "sheet":
             return {"sheet": asdict(shown)}
-        return {"page": page(shown, asked["file"], dict(asked["beside"]), asked["repeats"]).decode()}
+        beside, expects_answer = dict(asked["beside"]), asked["expects_answer"]
+        return {"page": page(shown, asked["file"], beside, asked["repeats"], expects_answer=expects_answer).decode()}
     except NotReadable as error:
         return {"trouble": str(error)}
 

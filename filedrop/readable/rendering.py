@@ -38,8 +38,9 @@ class Renderer:
         beside: Mapping[int, str],
         *,
         repeats: tuple[str, int] | None = None,
+        expects_answer: bool = False,
     ) -> bytes:
-        """A document as a page, in UTF-8; `file`, `beside` and `repeats` are as `html.page` has them.
+        """A document as a page, in UTF-8; what comes behind `document` and `language` is as `html.page` has it.
 
         Raises NotReadable, NoAnswer, and what `document` raises.
         """
@@ -49,6 +50,7 @@ class Renderer:
             "file": file,
             "beside": list(beside.items()),
             "repeats": repeats,
+            "expects_answer": expects_answer,
         }
         page: str = self._ask(about, document)["page"]
         return page.encode()

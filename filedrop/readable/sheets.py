@@ -103,7 +103,8 @@ class Attached(NamedTuple):
 class Sheet:
     """What a document says. `headline`: a response's answer, or "".
 
-    `made_from` has a place for its file's name, `repeated` for the name and the message of what came before.
+    `made_from` has a place for its file's name, `repeated` for the name and the message of what came before;
+    `answer_expected` is said of a document whose sender expects an answer, which only its sidecar knows.
     """
 
     language: str
@@ -115,6 +116,7 @@ class Sheet:
     attached: list[Attached]
     made_from: str
     repeated: str
+    answer_expected: str
 
 
 def sheet(file: BinaryIO, language: str = "en") -> Sheet:
@@ -207,6 +209,7 @@ class _Filling:
             attached,
             said.label("made_from"),
             said.label("repeated"),
+            said.label("answer_expected"),
         )
 
     def _headline(self, place: _Element) -> str:
@@ -350,6 +353,7 @@ def _outline(root: _Element, said: Words) -> Sheet:
         attached,
         said.label("made_from"),
         said.label("repeated"),
+        said.label("answer_expected"),
     )
 
 

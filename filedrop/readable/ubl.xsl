@@ -23,8 +23,6 @@
       <xsl:call-template name="headline"/>
       <notices>
         <xsl:if test="cbc:CopyIndicator[normalize-space() = 'true' or normalize-space() = '1']"><p key="is_copy"/></xsl:if>
-        <xsl:if test="(local-name() = 'Invoice' or local-name() = 'CreditNote')
-            and normalize-space(cbc:ProfileID) = 'urn:peppol:bis:billing_with_response'"><p key="answer_expected"/></xsl:if>
       </notices>
       <head>
         <fact key="payable" strong="yes">

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from filedrop.model.document import without_scheme
 from filedrop.readable.codes import LISTS
 from filedrop.readable.labels import LABELS
 from filedrop.texts.languages import SEPARATORS, catalogue
@@ -39,8 +40,10 @@ class Words(NamedTuple):
         """What a code means, and the code itself, which is what the document says; of a process, what it means."""
         if list_name == "allowance":
             return self.words.get(_BOOLEANS.get(code, code.lower()), code)
+        if list_name == "process":
+            return self.lists[list_name].get(without_scheme(code), code)
         word = self.lists.get(list_name, {}).get(code)
-        return f"{word} ({code})" if word and list_name != "process" else word or code
+        return f"{word} ({code})" if word else code
 
     def unit(self, code: str) -> str:
         """A unit of measure (UN/ECE Recommendation 20)."""
