@@ -101,6 +101,21 @@ def test_hints_of_a_rehearsal(world: World) -> None:
     assert "\\n" not in said.output
 
 
+def test_what_is_above_the_header_of_a_table(world: World) -> None:
+    """A `sep=;` or a title above the header is no receiver; an id without the form of its scheme is reported."""
+    table = case("rehearse-csv-sep") / "customers.csv"
+    said = ask(world, "rehearse", "--company", "acme", str(table))
+    assert (said.status, "1 receiver: 1 can be reached" in said.says) == (0, True)
+    other = world.base / "titled.csv"
+    other.write_bytes(b"Customers, all\n;\n" + table.read_bytes().partition(b"\n")[2] + b" ; \nShort;0192:12\nNo;x\n")
+    said = ask(world, "rehearse", "--company", "acme", str(other))
+    assert "3 receivers:" in said.says
+    assert "row 6: 0192:12: it is not in the directory; receiver 0192:12: it doesn't have the form" in said.says
+    assert "row 7: -: no cell of this row is a ParticipantID" in said.says
+    other.write_bytes(b"Name;Peppol\n\n")
+    assert f"{other} is empty" in ask(world, "rehearse", "--company", "acme", str(other)).says
+
+
 def test_document_id_with_its_scheme() -> None:
     """The name of the scheme in an envelope is no part of the document id."""
     with (case("sbdh-documentid-with-scheme") / "sbdh-docid-with-scheme.xml").open("rb") as file:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from filedrop.journal import GivenAnswer, Journal, MessageRow
     from filedrop.model.document import Document
 
-SHOWN = 20  # documents at most, and messages, of one name or number
+SHOWN = 20  # documents and messages at most
 PATIENCE = 3.0  # seconds for a folder to say whether the file is there
 DAY = click.DateTime(["%Y-%m-%d"])  # by this machine's clock
 A_DAY = timedelta(days=1) - timedelta(microseconds=1)
@@ -72,14 +74,16 @@ def history(
         else:
             named = (journal.documents.called(form, unnumbered(form)) for form in forms(name))
             documents, messages = next(filter(None, named), []), _messages(journal, name)
-        found = [_of_document(journal, document) for document in documents[:SHOWN]]
-        found += [_of_message(journal, row) for row in messages[:SHOWN]]
+        dated = [(document.claimed, partial(_of_document, journal, document)) for document in documents]
+        dated += [(row.placed or now(), partial(_of_message, journal, row)) for row in messages]
+        dated.sort(key=itemgetter(0), reverse=True)
+        found = [content() for _, content in dated[:SHOWN]]
     if not found:
         sought = "that fits these options" if name is None else name
         complain(f"the journal has no document or message {sought}; filedrop messages lists the access point's archive")
         raise SystemExit(FAILED)
     _show(found, is_long=is_long, as_json=as_json)
-    more = len(documents[SHOWN:]) + len(messages[SHOWN:])
+    more = len(dated[SHOWN:])
     if more and name is None:
         complain("and older ones: to see these, write more options, such as --until")
     elif more:

@@ -7,6 +7,7 @@ so that duplicates among them are found. The access point is only asked; nothing
 from __future__ import annotations
 
 import csv
+import re
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.context import Identification
 
 REACHABLE, UNREACHABLE, UNKNOWN = "reachable", "unreachable", "unknown"
+_SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line, for a spreadsheet
 PAUSE = 0.2  # seconds between two questions, so that a rehearsal is no burden for an access point
 
 
@@ -229,15 +231,17 @@ class Rehearsal:
                 yield Receiver(row, receiver, UNKNOWN, why)
                 continue
             known = self.directories.ask(account, receiver, kind).known
+            doubts = "; ".join(participants.doubts("receiver", receiver))
             if known.connected is False and not known.accepts:
                 other = twin(receiver)
                 is_there = other and self.directories.ask(account, other, kind).known.connected
                 also = f"; the same company is in it as {other}" if is_there else ""
-                yield Receiver(row, receiver, UNREACHABLE, f"it is not in the directory{also}")
+                why = "; ".join(filter(None, (f"it is not in the directory{also}", doubts)))
+                yield Receiver(row, receiver, UNREACHABLE, why)
             elif known.accepts == ():
                 yield Receiver(row, receiver, UNREACHABLE, f"it accepts no {kind}")
             else:
-                yield Receiver(row, receiver, REACHABLE if known.connected else UNKNOWN)
+                yield Receiver(row, receiver, REACHABLE if known.connected else UNKNOWN, doubts)
 
 
 def contradicts(document: Document, reading: Reading, company: Company) -> tuple[str, ...]:
@@ -250,16 +254,26 @@ def contradicts(document: Document, reading: Reading, company: Company) -> tuple
     return tuple(contradicted({"sender": document.sender, "receiver": document.receiver}, reading))
 
 
-def _rows(table: Path) -> Iterator[tuple[int, list[str]]]:
-    """Each row below the header with its number, and the ParticipantIDs in it. Raises FiledropError."""
+def _rows(table: Path) -> list[tuple[int, list[str]]]:
+    """Each row below the header with its number, and the ParticipantIDs in it. Raises FiledropError.
+
+    The header is the first row of several cells, unless an id is in it or above it. A `sep=;`, titles and empty rows
+    are no rows of the table.
+    """
     try:
         lines = table.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = explain(error) if isinstance(error, OSError) else "it is not written in UTF-8"
         raise FiledropError(f"{table} can't be read: {why}") from error
-    header = lines[0] if lines else ""
-    rows = csv.reader(lines, delimiter=max(",;\t", key=header.count))
-    for number, row in enumerate(rows, 1):
+    stated = _SEPARATOR.fullmatch(lines[0]) if lines else None
+    delimiter = stated[1] if stated else max(",;\t", key=lambda mark: sum(mark in line for line in lines))
+    rows = []
+    for number, row in enumerate(csv.reader(lines, delimiter=delimiter), 1):
         ids = [id_ for cell in row if participants.fault(id_ := participants.spelled_out(cell.strip())) is None]
-        if any(row) and (ids or number > 1):
-            yield number, ids
+        if any(map(str.strip, row)) and not (stated and number == 1):
+            rows.append((number, ids, sum(map(bool, row))))
+    first = next((nth for nth, (_, ids, _) in enumerate(rows) if ids), len(rows))
+    header = next((nth for nth, (*_, cells) in enumerate(rows[:first]) if cells > 1), 0 if first else -1)
+    if not rows[header + 1 :]:
+        raise FiledropError(f"{table} is empty: write a row with a ParticipantID for each receiver, below a header")
+    return [(number, ids) for number, ids, _ in rows[header + 1 :]]

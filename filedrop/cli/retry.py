@@ -145,7 +145,7 @@ def _clear(left: Entry, seen: FileStamp) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
 def retry(config_option: str | None, words: Sequence[str], *, everything: bool, anyway: bool, as_json: bool) -> None:
-    """Send failed documents again: those with these names in failed/, or all of them.
+    """Send failed documents again: those with these names in failed/ or these numbers, or all of them.
 
     Without names and --all, it lists the failed documents.
     """
@@ -263,11 +263,12 @@ def _failed(config: Config, journal: Journal | None, company: str | None, unseen
 
 
 def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
-    """The one document of each name; a name that none or several have is complained about."""
+    """The one document of each name or number; one that none or several have is complained about."""
     chosen = []
     for name in names:
         found = [document for document in failed if name in (document.name, str(document.path))]
         found = found or [document for document in failed if _is_called(document, name)]
+        found = found or [document for document in failed if _number(document) == name]
         if len(found) == 1:
             chosen += found
         elif found:
@@ -281,6 +282,14 @@ def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
 def _is_called(document: Failed, name: str) -> bool:
     """Whether a person may mean the document by this name or path, in whichever form the letters are."""
     return looks_like(name, document.name) or looks_like(name, str(document.path))
+
+
+def _number(document: Failed) -> str | None:
+    """The number of an invoice or another document, by its sidecar; None where that doesn't say it."""
+    with suppress(OSError, AttributeError):  # none, or somebody has written into it
+        number: str | None = (sidecar.read(document.entry.beside(".json")) or {})["document"].get("number")
+        return number
+    return None
 
 
 def _list(failed: Sequence[Failed], *, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from filedrop.config.account import Account, read_secret
-from filedrop.config.alerts import Alerts, Heartbeat, Metrics
+from filedrop.config.alerts import Alerts, Heartbeat, Mail, Metrics
 from filedrop.config.mapping import AnyTable, Rule
 from filedrop.config.prepare import Prepare
 from filedrop.config.section import TOLD, Section
@@ -216,6 +216,7 @@ class Company(Section):
     A field that `follows` has the value that holds, whether it was written here or taken from other sections.
     """
 
+    elsewhere: ClassVar = ("alerts.mail", frozenset(Mail.known()))
     follows: ClassVar = frozenset(
         {"account", "outbound", "inbound", "watch", "language"}
         | {"validate", "prepare", "directory", "duplicates", "attachments", "readable", "answers", "answer_after"}

@@ -35,6 +35,9 @@ class Section(BaseModel):
     follows: ClassVar[frozenset[str]] = frozenset()
     """Fields that are worked out from other sections where no key sets them."""
 
+    elsewhere: ClassVar[tuple[str, frozenset[str]]] = "", frozenset()
+    """Another section, by its place, and its keys, which people write here by mistake."""
+
     @classmethod
     def keyless(cls) -> frozenset[str]:
         """The fields that no key sets."""
@@ -59,6 +62,11 @@ class Section(BaseModel):
         if not isinstance(values, dict):
             return values  # pydantic says that it wants keys
         if unknown := cls.unknown(values):
+            place, keys = cls.elsewhere
+            if strayed := [key for key in unknown if key in keys]:
+                advice = {"keys": ", ".join(strayed), "place": place}
+                error = PydanticCustomError("unknown_key", "{keys}: write this below {place}, not here", advice)
+                raise ValidationError.from_exception_data(cls.__name__, [InitErrorDetails(type=error, input=None)])
             raise ValidationError.from_exception_data(cls.__name__, [cls._unknown(key, values) for key in unknown])
         return {key: value for key, value in values.items() if value is not None}
 

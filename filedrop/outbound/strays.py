@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import stat
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,11 +50,15 @@ WHILE_WRITTEN = 3600.0  # and one whose name is that of a file that a program is
 ARCHIVE_EVERY = 3600.0  # seconds between two listings of `archive/`
 MONTHS = 3  # of `archive/` that are listed at most
 LISTED_AT_ONCE = 1000  # names
+ALMOST = 0.75  # of the letters of a name, as difflib counts them: all but one of `sent`
 PIECE = 1 << 16  # bytes of a PDF that are read at once,
 PIECES = 200  # and how many of these at most
 
 NO_DOCUMENT = marked("files with such a name are never sent")
 NO_FILE = marked("it is a folder or a link: filedrop sends only files that are in outbound/ itself")
+LIKE_OURS = marked(
+    "its name is almost that of a folder of filedrop's own (sending, sent, failed, archive): rename it back"
+)
 CONFLICT_COPY = marked(
     "it is another version of a file, which a program that synchronizes folders has kept. Compare the two: delete this "
     "one, or rename it to send it"
@@ -245,7 +250,8 @@ def _in_outbound(desk: Desk) -> Iterator[PossibleStray | None]:
             yield _candidate(desk, name, NO_DOCUMENT)
         else:
             is_hidden = name.startswith(".") or is_of_the_system(name)
-            yield None if is_hidden or desk.folder.expects(name) else PossibleStray(UNCHANGED, name, NO_FILE)
+            why = LIKE_OURS if get_close_matches(name.lower(), folder.subfolders, 1, ALMOST) else NO_FILE
+            yield None if is_hidden or desk.folder.expects(name) else PossibleStray(UNCHANGED, name, why)
 
 
 def _candidate(desk: Desk, name: str, why: str) -> PossibleStray | None:

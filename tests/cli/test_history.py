@@ -133,10 +133,11 @@ def test_name_in_the_other_form_of_letters(filedrop: Filedrop, world: World, dro
 
 @pytest.fixture
 def known(world: World) -> World:
-    """A world that has sent two documents and received one."""
+    """A world that has received a document, and then sent two."""
+    world.receive(order("1001", receiver=SELLER))
+    world.run_once()
     world.drop("invoice.xml", invoice("1001"))
     world.drop("to-nobody.xml", invoice("1002", receiver=None))
-    world.receive(order("1001", receiver=SELLER))
     world.run_once()
     return world
 
@@ -164,6 +165,14 @@ def test_what_a_person_knows(
     assert done.returncode == (0 if found else 1)
 
 
+def test_order_of_time(filedrop: Filedrop, known: World) -> None:
+    """Sent and received documents are in one order, the newest first."""
+    known.receive(order("1003", receiver=SELLER))
+    known.run_once()
+    found = filedrop("history", "--party", SELLER, "--json").stdout.splitlines()
+    assert [json.loads(line)["direction"] for line in found] == ["IN", "OUT", "OUT", "IN"]
+
+
 def test_a_part_of_the_name(filedrop: Filedrop, known: World) -> None:
     """The other side's name is found by a part of it, in whatever case; today's documents are those of today."""
     today = datetime.now().astimezone().date().isoformat()
@@ -176,7 +185,7 @@ def test_a_part_of_the_name(filedrop: Filedrop, known: World) -> None:
 
 
 def test_too_many(filedrop: Filedrop, world: World) -> None:
-    """The newest twenty of each way, and that there are more."""
+    """The newest twenty, and that there are more."""
     with world.service(watch=True):
         for number in range(21):
             world.put(world.outbound / "again.xml", invoice(str(number), receiver=None))

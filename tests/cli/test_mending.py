@@ -89,6 +89,17 @@ def test_retry(filedrop: Filedrop, world: World) -> None:
     assert world.places() == {"one.xml": ".", "two.xml": "."}
 
 
+def test_retry_by_number(filedrop: Filedrop, world: World) -> None:
+    """A document is also named by the number of the invoice; a name of a file comes first."""
+    world.drop("one.xml", invoice("1001", receiver=None))
+    world.drop("1001.xml", invoice("1003", receiver=None))
+    world.run_once()
+    assert filedrop("retry", "acme", "1001").returncode == 0
+    assert filedrop("retry", "acme", "1001.xml").returncode == 0
+    assert filedrop("retry", "acme", "1004").returncode == 1
+    assert world.places() == {"one.xml": ".", "1001.xml": "."}
+
+
 def test_retry_all_of_a_company_that_is_not_there(filedrop: Filedrop, world: World) -> None:
     """A company whose name is mistyped before --all is named: it was taken for a document, without a word."""
     world.run_once()

@@ -12,7 +12,7 @@ from support.disks import foreign
 from support.documents import invoice
 from support.stepping import Life
 
-from filedrop.outbound.strays import NO_DOCUMENT, PUT_THERE
+from filedrop.outbound.strays import LIKE_OURS, NO_DOCUMENT, NO_FILE, PUT_THERE
 from filedrop.status import daemon_file
 from filedrop.status.company import of_company
 from filedrop.status.matters import heading, unseen, verdict
@@ -81,6 +81,18 @@ def test_strays_everywhere(world: World, clock: Clock) -> None:
     }  # fmt: skip
     (world.outbound / "invoice.xml.txt").unlink()
     assert strays(status_of(world, life)) == ["invoice.xml"]
+    life.drop()
+
+
+def test_folder_with_almost_the_name_of_ours(world: World, clock: Clock) -> None:
+    """The renamed folder of documents that were sent is reported with what to do."""
+    life = Life(world, clock)
+    life.go_on(5)
+    (world.outbound / "sent").rename(world.outbound / "Sent_")
+    (world.outbound / "scans").mkdir()
+    life.go_on(120)
+    (matter,) = [one for one in status_of(world, life)["matters"] if one["kind"] == "stray"]
+    assert {item["name"]: item["why"] for item in matter["items"]} == {"Sent_": LIKE_OURS, "scans": NO_FILE}
     life.drop()
 
 
