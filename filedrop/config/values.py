@@ -122,6 +122,8 @@ def journal_address(value: str) -> str:
         raise ValueError(
             "is not the address of a database; write one like postgresql://filedrop@db.example.com/filedrop"
         )
+    if re.search("pass|secret", " ".join(parse_qs(found[2] or "")), re.IGNORECASE):
+        raise ValueError("has a password behind the question mark; write journal_password_file instead")
     return value
 
 

@@ -66,6 +66,9 @@ APPENDED = {
     "inbound: {name: '{number}-%s'}" % ("x" * 100): (
         "9: inbound.name: is longer than 100 characters; write a shorter one"
     ),
+    "journal: postgresql://u@db/j?password=geheim": "9: journal: has a password behind the question mark; write journal_password_file instead",
+    "journal: postgresql://u@db/j?sslmode=require&sslpassword=geheim": "9: journal: has a password behind the question mark; write journal_password_file instead",
+    "journal: postgresql://u@db/j?p%61ssfile=geheim": "9: journal: has a password behind the question mark; write journal_password_file instead",
     "inbound: [poll]": "9: inbound: a list where keys are expected; write them below it, indented, one in each line",
     "LOG: {level: info}": '9: LOG: unknown key; did you mean "log"?',
     "mapping:\n  channel: x": '9: mapping: keys with values where a list is expected; write "- " before the first key of each entry',
@@ -225,6 +228,9 @@ ACCOUNT = {
 
 # The same, for what stands below `companies` in place of acme (lines 7 and on).
 COMPANIES = {
+    "acme: {participants: []}\nmail:\n  host: x\n  port: 25\n  to: [a@b.example]": (
+        "8: companies.mail: host, port, to: write this below alerts.mail, not here"
+    ),
     'acme: {participants: ["987654321"]}': '7: companies.acme.participants: "987654321" has no scheme; write "0192:987654321"',
     "acme: {participants: [987654321]}": '7: companies.acme.participants: "987654321" has no scheme; write "0192:987654321"',
     "acme:\n  participants:\n    - 0192:1\n    - 987654321": (
