@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -84,8 +85,9 @@ def test_the_command_that_the_demo_asks_for(tmp_path: Path, wheel: Path) -> None
     programs = tmp_path / "environment" / ("Scripts" if sys.platform == "win32" else "bin")
     run(programs / "python", "-m", "pip", "install", "-q", wheel, cwd=tmp_path)
     refused = subprocess.run([programs / "filedrop", "demo"], capture_output=True, text=True, cwd=tmp_path, check=False)
-    _, install = refused.stderr.splitlines()
-    subprocess.run(install, shell=True, cwd=tmp_path, check=True)  # noqa: S602 - a person copies it into a shell
+    shown = re.search(r"filedrop's source, run: pip (install \S+)", refused.stderr)
+    assert shown
+    run(programs / "python", "-m", "pip", "-q", *shlex.split(shown[1]), cwd=PROJECT)
     assert "delivered" in run(programs / "filedrop", "demo", cwd=tmp_path)
 
 
