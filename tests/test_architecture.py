@@ -289,14 +289,14 @@ def test_logging_is_configured_in_one_place() -> None:
 
 
 def test_every_exception_ends_in_one_place() -> None:
-    """`except Exception` exists once, in loop: everywhere else it is known what is caught and what it means."""
+    """`except Exception` exists once, in guard: everywhere else it is known what is caught and what it means."""
     catching = [
         where(path, node.lineno)
         for path in SOURCES
         for node in nodes(path)
         if isinstance(node, ast.ExceptHandler) and (node.type is None or "Exception" in names_in(node.type))
     ]
-    assert [place.partition(":")[0] for place in catching] == ["filedrop/process/loop.py"]
+    assert [place.partition(":")[0] for place in catching] == ["filedrop/process/guard.py"]
 
 
 def test_whoever_catches_everything_raises_it_again() -> None:

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    import structlog
-
     from filedrop.config import Heartbeat
     from filedrop.model.report import AccountReport, DaemonReport, FolderReport
+    from filedrop.process.guard import Guard
     from filedrop.status.model import Status
 
 PATIENCE = 10.0  # seconds for the whole of it
@@ -68,19 +67,18 @@ def _get(url: str) -> int:
 
 
 class HeartbeatSender:
-    """Asks for the address after each round, at most every `every`. For one thread; `trouble` is thread-safe.
+    """Asks for the address after each round, at most every `every`. For one thread.
 
     A round: since the last heartbeat each account's inbox was listed and each outbound folder scanned, all folders are
-    available, and the journal can be used. `trouble` says why the address could not be asked for, "" where it could.
+    available, and the journal can be used. `guard` reports why the address could not be asked for.
     """
 
-    def __init__(self, settings: Heartbeat, *, steady: Callable[[], float], log: structlog.stdlib.BoundLogger) -> None:
-        self.trouble = ""
+    def __init__(self, settings: Heartbeat, *, steady: Callable[[], float], guard: Guard) -> None:
         self._url = settings.url
         self._every = settings.every.total_seconds()
         self._retry = EACH_MINUTE.within(settings.every)
         self._steady = steady
-        self._log = log
+        self._guard = guard
         self._next = -math.inf
         self._last = -math.inf
         self._polled: dict[str, datetime | None] = {}
@@ -93,12 +91,10 @@ class HeartbeatSender:
         try:
             ask(self._url.get_secret_value())
         except NotHeard as error:
-            if self.trouble != str(error):
-                self._log.warning("heartbeat.failed", why=str(error))
-            self.trouble = str(error)
+            self._guard.note("heartbeat.url", str(error), "heartbeat.failed")
             self._next = begun + self._retry.seconds()
         else:
-            self.trouble = ""
+            self._guard.note_success("heartbeat.url")
             self._next = begun + self._every
             self._last, self._polled = begun, {account.name: account.inbox.last_poll for account in report.accounts}
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    import structlog
     from prometheus_client.core import Metric
 
     from filedrop.alerts.figures import Figure, Values
     from filedrop.journal import Journal
+    from filedrop.process.guard import Guard
     from filedrop.status.folders import FolderSnapshot
     from filedrop.status.model import Status
 
@@ -28,13 +28,12 @@ class NoMetrics(FiledropError):
 
 
 class MetricsFile:
-    """The file at `path`. For one thread; `trouble` is thread-safe: why it couldn't be written, "" where it was."""
+    """The file at `path`. For one thread; `guard` reports why it couldn't be written."""
 
-    def __init__(self, path: Path, journal: Journal, log: structlog.stdlib.BoundLogger) -> None:
-        self.trouble = ""
+    def __init__(self, path: Path, journal: Journal, guard: Guard) -> None:
         self._path = path
         self._journal = journal
-        self._log = log
+        self._guard = guard
         self._is_begun = False
 
     def write(self, status: Status, snapshots: Mapping[Path, FolderSnapshot]) -> None:
@@ -47,11 +46,10 @@ class MetricsFile:
                     clear_drafts(folder)
                 replace_whole(folder / self._path.name, content)
         except NoMetrics as error:
-            if self.trouble != str(error):
-                self._log.error("metrics.not_written", why=str(error))
-            self.trouble = str(error)
+            self._guard.note("metrics.textfile", str(error), "metrics.not_written")
         else:
-            self.trouble, self._is_begun = "", True
+            self._is_begun = True
+            self._guard.note_success("metrics.textfile")
 
     def _figures(self, status: Status, snapshots: Mapping[Path, FolderSnapshot]) -> Iterator[tuple[Figure, Values]]:
         try:

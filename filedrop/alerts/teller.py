@@ -74,14 +74,12 @@ class Teller:
         self._memory_in = memory.InState(config.state) if config.journal is None else memory.InJournal(journal)
         self._survey = Survey(config, journal, ages=config.metrics.textfile is not None)
         self._readers = unsent.readers(config)
-        self._heartbeat = HeartbeatSender(config.heartbeat, steady=self._clock.steady, log=log)
-        self._metrics = MetricsFile(config.metrics.textfile, journal, log) if config.metrics.textfile else None
+        self._guard = Guard(log, self._clock.steady)
+        self._heartbeat = HeartbeatSender(config.heartbeat, steady=self._clock.steady, guard=self._guard)
+        self._metrics = MetricsFile(config.metrics.textfile, journal, self._guard) if config.metrics.textfile else None
         self._reports: deque[DaemonReport] = deque(maxlen=1)
         self._memory: Memory | None = None
         self._saved: Memory | None = None
-        self._not_kept: tuple[str, ...] = ()  # the sentence that says that the memory can't be written
-        self._troubles: tuple[str, ...] = ()
-        self._guard = Guard(log)
         self._stopped = threading.Event()
         self._loop: Loop | None = None
         self._former: Loop | None = None
@@ -97,7 +95,7 @@ class Teller:
             return
         self._former = None
         if self._loop is None and (self._readers or self._metrics or self._config.heartbeat.url):
-            loop = Loop("alerts", lambda: self.turn(self._reports[-1]), stopped=self._stopped, log=self._log)
+            loop = Loop("alerts", lambda: self.turn(self._reports[-1]), stopped=self._stopped, guard=self._guard)
             loop.start()
             self._loop = loop  # last: where the system has no thread now, the next report tries again
 
@@ -119,8 +117,9 @@ class Teller:
 
     def troubles(self) -> tuple[str, ...]:
         """What couldn't be sent or written, each as a sentence."""
-        others = (self._heartbeat.trouble, self._metrics.trouble if self._metrics else "")
-        return (*self._troubles, *self._guard.troubles.values(), *filter(None, others))
+        memory = self._memory
+        left = unsent.troubles(memory.unsent, self._clock.now()) if memory else ()
+        return (*left, *self._guard.troubles.values())
 
     def reported(self) -> frozenset[Key]:
         """The matters that an alert has reported to those who get all of them, by mail or otherwise."""
@@ -137,7 +136,6 @@ class Teller:
         status = self._survey.take(part, running=True, now=now)
         took = self._clock.steady() - begun
         guard, metrics = self._guard, self._metrics
-        guard.begin()
         if metrics:
             guard.make("the figures for Prometheus", lambda: metrics.write(status, self._survey.snapshots), None)
         guard.make("the heartbeat", lambda: self._heartbeat.turn(report, status), None)
@@ -242,7 +240,6 @@ class Teller:
                     self._log.warning(f"{letter.what}.not_sent", company=letter.reader, by=letter.by, why=left.why)
             self._put_back(letter, left)
             self._save()
-        self._troubles = (*unsent.troubles(self._remembered().unsent, self._clock.now()), *self._not_kept)
 
     def _put_back(self, letter: Letter, left: Letter | None) -> None:
         before = self._remembered()
@@ -267,9 +264,8 @@ class Teller:
             self._memory_in.save(wanted)
         except OSError as error:
             said = explain(error, self._config.state)
-            if not self._not_kept:
-                self._log.error("alerts.not_kept", why=said)
-            risk = "alerts may be repeated after a restart"
-            self._not_kept = (f"{self._memory_in.path} can't be written: {said}; {risk}",)
+            why = f"{self._memory_in.path} can't be written: {said}; alerts may be repeated after a restart"
+            self._guard.note("memory", why, "alerts.not_kept", why=said)
         else:
-            self._saved, self._not_kept = wanted, ()
+            self._saved = wanted
+            self._guard.note_success("memory")

@@ -24,7 +24,6 @@ from filedrop.model.hosts import CHORES, lease_of
 from filedrop.process import logs
 from filedrop.process.heap import Heap
 from filedrop.process.lock import boot_id, locked_state, state_id
-from filedrop.process.loop import attempt
 from filedrop.process.share import Share
 from filedrop.process.systemd import notify, watchdog_interval
 from filedrop.times import now
@@ -135,13 +134,13 @@ class Serving:
 
     def report(self) -> None:
         """Tell how it stands, and tell whom it concerns."""
-        attempt(self.log, "report", lambda: self._pass_on(self.daemon.report()))
+        self.daemon.guard.attempt("report", lambda: self._pass_on(self.daemon.report()))
 
     def _pass_on(self, report: DaemonReport) -> None:
-        attempt(self.log, "report", lambda: self._status_file.report(report))
+        self.daemon.guard.attempt("status.json", lambda: self._status_file.report(report))
         if self.share.does_chores:
             with_pages = replace(report, troubles={**report.troubles, **self._status_file.troubles()})
-            attempt(self.log, "report", lambda: self._teller.report(with_pages))
+            self.daemon.guard.attempt("alerts", lambda: self._teller.report(with_pages))
 
     def keep_share(self, *, but: Container[str] = ()) -> None:
         """Serve what this host has among several, and give up what it isn't to serve. Called each second.
@@ -238,12 +237,12 @@ class Process:
         self.current.close()
 
     def _tick(self, changing: Container[str] = ()) -> None:
-        self._looked = time.monotonic()
+        self._looked, guard = time.monotonic(), self.current.daemon.guard
         self.current.daemon.tick()
-        attempt(self.current.log, "share", partial(self.current.keep_share, but=changing))
-        self._show_life()
+        guard.attempt("share", partial(self.current.keep_share, but=changing))
+        guard.attempt("signs of life", self._show_life)
         self.current.report()
-        self.heap.trim()
+        guard.attempt("memory", self.heap.trim)
 
     def _show_life(self) -> None:
         if self.interval and self.current.daemon.is_healthy() and self.current.share.is_alive():
@@ -254,7 +253,7 @@ class Process:
     def _reload(self) -> None:
         current, read = self.current, now().isoformat()
         found: list[Serving | Change | FiledropError] = []
-        attempt(current.log, "reload", lambda: found.append(self._looked_for()))
+        current.daemon.guard.attempt("reload", lambda: found.append(self._looked_for()))
         following = found[0] if found else FiledropError("an unexpected error, which is in the log; report it")
         if isinstance(following, FiledropError):
             wrong = "; ".join([*following.complaints, _CORRECT]) if isinstance(following, ConfigError) else following

@@ -22,7 +22,7 @@ from filedrop.model.document import participant_key
 from filedrop.model.report import AccountReport
 from filedrop.outbound.context import Context, Window, identification_of
 from filedrop.outbound.pipeline import OutboundPipeline
-from filedrop.process.loop import Loop, attempt
+from filedrop.process.loop import Loop
 from filedrop.storage.folders import inbound_folder, outbound_folder
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.validating import Validating
     from filedrop.process.clock import Clockwork
     from filedrop.process.folder_worker import FolderWorkers
+    from filedrop.process.guard import Guard
     from filedrop.storage.folders import OutboundFolder
 
 UNDER_WAY = 32  # documents that may be on their way: they share commits and flushes; a kill leaves them in doubt
@@ -65,6 +66,7 @@ class Common:
     validating: Validating
     pages: Loop
     clockwork: Clockwork
+    guard: Guard
     log: structlog.stdlib.BoundLogger
 
 
@@ -100,7 +102,7 @@ class Account:
             login_changed=self.access_point.login_changed,
             log=log,
         )
-        pool = partial(clockwork.pool, rules.workers, attempt=partial(attempt, log), on_lull=common.recorder.note_lull)
+        pool = partial(clockwork.pool, rules.workers, attempt=common.guard.attempt, on_lull=common.recorder.note_lull)
         self.senders, self.fetchers = pool(name=f"send-{account.name}"), pool(name=f"fetch-{account.name}")
         one_of_several = account.name if len(settings.accounts) > 1 else ""
         self.context = Context(
@@ -115,6 +117,7 @@ class Account:
             retry=retry,
             now=clockwork.now,
             steady=clockwork.steady,
+            guard=common.guard,
             log=log,
             ready=self.ready,
             submit=self.senders.submit,
@@ -129,8 +132,8 @@ class Account:
             for company in companies
             for path in company.outbound
         ]
-        self._follow = Loop(f"follow-{account.name}", self.follow, stopped=stopped, log=log)
-        self._poll = Loop(f"poll-{account.name}", self.poll, stopped=stopped, log=log)
+        self._follow = Loop(f"follow-{account.name}", self.follow, stopped=stopped, guard=common.guard)
+        self._poll = Loop(f"poll-{account.name}", self.poll, stopped=stopped, guard=common.guard)
         self.follower = Follower(self.context, self.pipelines, workers)
         inbound = {
             company.name: InboundDelivery(

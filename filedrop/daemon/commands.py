@@ -23,10 +23,9 @@ from filedrop.texts.printable import one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import structlog
-
     from filedrop.config import Commands
     from filedrop.journal import Errand, Journal
+    from filedrop.process.guard import Guard
     from filedrop.process.pool import Pool
 
 AT_ONCE = 4  # companies
@@ -35,23 +34,15 @@ LONGEST_SAID = 500  # characters of what a program says
 
 
 class CommandRunner:
-    """Runs the commands that are due. Thread-safe. `pool` makes threads, `attempt` survives a task's errors.
+    """Runs the commands that are due. Thread-safe. `pool` makes threads, `guard` survives a task's errors.
 
     `passed` names the variables that are passed on to them (`programs.environment`). Companies take turns: each turn is
     one command. A reload changes what is run (`configure`), and what runs comes to its end.
     """
 
     def __init__(
-        self,
-        commands: Commands,
-        journal: Journal,
-        *,
-        passed: Sequence[str] = (),
-        pool: type[Pool],
-        attempt: Callable[[str, Callable[[], None]], object],
-        log: structlog.stdlib.BoundLogger,
+        self, commands: Commands, journal: Journal, *, passed: Sequence[str] = (), pool: type[Pool], guard: Guard
     ) -> None:
-        self.troubles: dict[str, str] = {}
         self._journal = journal
         self._pool = pool(AT_ONCE, name="commands", attempt=self._survive)
         self._change = threading.Lock()
@@ -60,34 +51,25 @@ class CommandRunner:
         self._ended: set[Errand] = set()  # have been run, which the journal couldn't record; numbers come again
         self._closed = threading.Event()
         self._anyway = 0.0  # when it is looked though we have written nothing: `download --deliver` is another process
-        self.configure(commands, passed=passed, attempt=attempt, log=log)
+        self.configure(commands, passed=passed, guard=guard)
 
-    def configure(
-        self,
-        commands: Commands,
-        *,
-        passed: Sequence[str],
-        attempt: Callable[[str, Callable[[], None]], object],
-        log: structlog.stdlib.BoundLogger,
-    ) -> None:
+    def configure(self, commands: Commands, *, passed: Sequence[str], guard: Guard) -> None:
         """Run these commands from now on. Those that run go on to their end."""
         self._programs = commands.wanted()
         self._seconds = commands.timeout.total_seconds()
         self._passed = tuple(passed)
-        self._attempt = attempt
-        self._log = log
+        self._guard = guard
         self._is_told = False  # does the journal know after which events?
         self._seen = -1
         with self._change:
             self._not_before.clear()  # what couldn't be started may be another program now
-        self.troubles.clear()
 
     def _survive(self, name: str, task: Callable[[], None]) -> None:
-        self._attempt(name, task)  # `configure` changes it
+        self._guard.attempt(name, task)  # `configure` changes it
 
     def start(self) -> None:
         """Tell the journal after which events a command is to be run; each look does where it can't be written now."""
-        self._attempt("commands", self._tell)
+        self._guard.attempt("commands", self._tell)
 
     def _tell(self) -> None:
         self._journal.errands.want(self._programs)
@@ -187,7 +169,7 @@ class CommandRunner:
         if why:
             self._fails(about, why, path)
         else:
-            self.troubles.pop(about, None)
+            self._guard.note_success(about)
         self._end(errand)
         return True
 
@@ -220,10 +202,7 @@ class CommandRunner:
         self._ended.discard(errand)
 
     def _fails(self, about: str, why: str, path: str) -> None:
-        sentence = f"{about}: {why}"
-        if self.troubles.get(about) != sentence:
-            self._log.error("command.failed", command=about, file=path, why=why)
-        self.troubles[about] = sentence
+        self._guard.note(about, f"{about}: {why}", "command.failed", command=about, file=path, why=why)
 
     def _document_of(self, errand: Errand) -> tuple[Path, str, bytes]:
         """The document's folder, its path in there ("" where that isn't known), and its sidecar as the journal has it.

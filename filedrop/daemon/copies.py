@@ -13,7 +13,6 @@ from filedrop.errors import FiledropError, JournalError
 from filedrop.files.rights import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import date
 
     import structlog
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.journal.sqlite import Copies
     from filedrop.process.clock import Clockwork
+    from filedrop.process.guard import Guard
 
 FIRST = 60.0  # seconds after a start, which has enough to do
 CHECK_AGAIN = 60.0  # seconds until a check that could not be made is tried again
@@ -30,8 +30,7 @@ AGAIN = 3600.0  # seconds until it is tried again after a failure
 class DailyCopy:
     """Checks a journal that is held (`Engine.is_held`), and copies it each day, where it can be copied.
 
-    `trouble` says why today's copy isn't there, "" where nothing is wrong.
-    `spare`: so many bytes of the disk stay free. `attempt` survives a task's errors.
+    `spare`: so many bytes of the disk stay free. `guard` reports why today's copy isn't there.
     """
 
     def __init__(
@@ -40,17 +39,17 @@ class DailyCopy:
         *,
         spare: int,
         clockwork: Clockwork,
-        attempt: Callable[[str, Callable[[], None]], object],
+        guard: Guard,
         log: structlog.stdlib.BoundLogger,
     ) -> None:
-        self.trouble = ""
+        self._guard = guard
         self._copies = journal.copies
         self._engine = journal.engine
         self._check_due = -math.inf
         self._spare = spare
         self._log = log
         self._clockwork = clockwork
-        self._pool = clockwork.pool(1, name="copy", attempt=attempt)
+        self._pool = clockwork.pool(1, name="copy", attempt=guard.attempt)
         self._due = clockwork.steady() + FIRST
         self._done: date | None = None
 
@@ -76,16 +75,16 @@ class DailyCopy:
             if copies.copy_daily(today, spare=self._spare):
                 self._log.info("journal.copied", folder=str(copies.folder))
         except JournalError as error:
-            self._fails(str(error))
+            if str(error) != self._engine.trouble:  # which is reported by itself
+                self._fails(str(error))
         except FiledropError as error:
             self._fails(f"today's copy of the journal wasn't made: {error}")
         except OSError as error:
             folder = copies.folder
             self._fails(f"today's copy of the journal couldn't be made in {folder}: {explain(error, folder)}")
         else:
-            self.trouble, self._done = "", today
+            self._done = today
+            self._guard.note_success("backup")
 
     def _fails(self, why: str) -> None:
-        if why != self.trouble:
-            self._log.error("journal.not_copied", why=why)
-        self.trouble = why
+        self._guard.note("backup", why, "journal.not_copied")

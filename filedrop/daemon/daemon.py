@@ -27,7 +27,8 @@ from filedrop.model.report import DaemonReport
 from filedrop.outbound.validating import Validating
 from filedrop.process.clock import REAL
 from filedrop.process.folder_worker import FolderWorkers
-from filedrop.process.loop import Loop, attempt
+from filedrop.process.guard import Guard
+from filedrop.process.loop import Loop
 from filedrop.process.share import Share
 from filedrop.storage.folders import NamedFolders, unassigned_folder
 from filedrop.storage.former import left_behind
@@ -80,7 +81,8 @@ class Daemon:
         clockwork: Clockwork = REAL,
         former: Rules | None = None,
     ) -> None:
-        survive = partial(attempt, log)
+        self.guard = guard = Guard(log, clockwork.steady)
+        survive = guard.attempt
         self.config = config
         self.journal = journal
         self.share = share or Share()
@@ -96,13 +98,13 @@ class Daemon:
         each = 1 if config.validation.rules else config.outbound.workers  # a process that applies rules takes 200 MB
         # One more at once: no company keeps them all busy.
         self.validators = clockwork.pool(each + 1, name="validate", attempt=survive, each=each)
-        self.validating = _validating(config, self.validators, clockwork, log)
+        self.validating = _validating(config, self.validators, clockwork, guard, log)
         self.commands = CommandRunner(
-            config.commands, journal, passed=config.pass_environment, pool=clockwork.pool, attempt=survive, log=log
+            config.commands, journal, passed=config.pass_environment, pool=clockwork.pool, guard=guard
         )
         self.pages = OwedPages(PageMaker(journal, log), journal, self._named, log)
-        self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, log=log)
-        self.copies = DailyCopy(journal, spare=config.inbound.min_free, clockwork=clockwork, attempt=survive, log=log)
+        self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, guard=guard)
+        self.copies = DailyCopy(journal, spare=config.inbound.min_free, clockwork=clockwork, guard=guard, log=log)
         self.mapping = Rules(
             config.mapping, config.tables, source=config.source, settle=config.outbound.settle, former=former
         )
@@ -124,6 +126,7 @@ class Daemon:
             validating=self.validating,
             pages=self._make_pages,
             clockwork=clockwork,
+            guard=guard,
             log=log,
         )
         self.accounts: list[Account] = []  # replaced, never changed: other threads read it
@@ -186,7 +189,7 @@ class Daemon:
                 if begun - looked > TICK_EVERY:
                     looked = begun
                     self.tick()
-                attempt(self._log, "progress", lambda: progress(self))
+                self.guard.attempt("progress", lambda: progress(self))
                 done = self.is_done()
                 pause = min(max(SHORTEST_PAUSE, RESTS * (time.monotonic() - begun)), LONGEST_PAUSE)
         finally:
@@ -213,15 +216,17 @@ class Daemon:
 
     def tick(self) -> None:
         """Look each second for folders that take long, what is idle, due commands, and what may be posted now."""
-        self.workers.relieve()
-        self.validating.end_if_idle()
-        self.validators.tick()
-        self.pages.end_if_idle()
-        self.commands.tick(partial(_serves_company, self))
-        self.journal.engine.keep_up()
-        self.copies.tick()
-        for account in self.accounts:
-            account.tick()
+        parts: dict[str, Callable[[], object]] = {
+            "folders": self.workers.relieve,
+            "validator": self.validating.end_if_idle,
+            "validations": self.validators.tick,
+            "idle pages": self.pages.end_if_idle,
+            "commands": partial(self.commands.tick, partial(_serves_company, self)),
+            "journal": self.journal.engine.keep_up,
+            "backup": self.copies.tick,
+        }
+        for what, part in (*parts.items(), *((f"account {account.name}", account.tick) for account in self.accounts)):
+            self.guard.attempt(what, part)
 
     def begin_stop(self) -> None:
         """Stop requesting; what is on the wire goes on."""
@@ -249,7 +254,7 @@ class Daemon:
     def follow(self, former: Daemon) -> None:
         """Take over the commands of a daemon that has given way. Before the start."""
         self.commands, passed = former.commands, self.config.pass_environment
-        self.commands.configure(self.config.commands, passed=passed, attempt=partial(attempt, self._log), log=self._log)
+        self.commands.configure(self.config.commands, passed=passed, guard=self.guard)
 
     def stop_but_commands(self) -> None:
         """Stop all but the commands, which another daemon takes over (`follow`)."""
@@ -267,7 +272,7 @@ class Daemon:
         self._log_stage("folders")
         self.workers.close(deadline + A_MOMENT)
         if not self.recorder.is_alive():  # a folder amid a step may have begun requests since, which were never made
-            attempt(self._log, "recorder", self.recorder.step)
+            self.guard.attempt("recorder", self.recorder.step)
         self._log_stage("pages and backup")
         self._make_pages.join(A_MOMENT)
         self.copies.close(A_MOMENT)
@@ -317,14 +322,16 @@ class Daemon:
         return [delivery for delivery in found if not self.workers.is_hung(delivery)]
 
 
-def _validating(config: Config, pool: Pool, clockwork: Clockwork, log: structlog.stdlib.BoundLogger) -> Validating:
+def _validating(
+    config: Config, pool: Pool, clockwork: Clockwork, guard: Guard, log: structlog.stdlib.BoundLogger
+) -> Validating:
     """What prepares and validates the documents of those companies that want it: `reload` may add the first."""
     validator = validator_of(config.validation, config.state, passed=config.pass_environment)
     retry = clockwork.backoff(config.outbound.retry.first, config.outbound.retry.longest)
-    return Validating(validator, submit=pool.submit, retry=retry, now=clockwork.now, log=log)
+    return Validating(validator, submit=pool.submit, retry=retry, now=clockwork.now, guard=guard, log=log)
 
 
-def _unvalidated(validating: Validating, accounts: Iterable[Account], journal: Journal) -> str:
+def _unvalidated(accounts: Iterable[Account], journal: Journal) -> str:
     """The sentence about documents that have no verdict; "" where there are none."""
     pipelines = (pipeline for account in accounts for pipeline in account.pipelines)
     folders = [pipeline.folder.id for pipeline in pipelines if pipeline.desk.shared.validating]
@@ -333,7 +340,7 @@ def _unvalidated(validating: Validating, accounts: Iterable[Account], journal: J
     except JournalError:  # which is reported by itself
         number, first = 0, None
     if first is None:
-        return validating.trouble
+        return ""
     more = f", and {number - 1} more" if number > 1 else ""
     return f"documents can't be validated, and wait: {first.company}: {first.file}: {first.needs_why}{more}"
 
@@ -345,9 +352,7 @@ def _serves_company(daemon: Daemon, name: str) -> bool:
 
 def _troubles(daemon: Daemon) -> dict[str, str]:
     """What keeps work from being done that no account or folder says, each as a sentence, by what it is about."""
-    unvalidated = _unvalidated(daemon.validating, daemon.accounts, daemon.journal)
+    unvalidated = _unvalidated(daemon.accounts, daemon.journal)
     troubles = {"validation": unvalidated, "configuration": daemon.configured.why, "host": daemon.share.trouble}
     troubles["code list"] = daemon.config.list_trouble
-    if daemon.copies.trouble != daemon.journal.trouble:  # which is told by itself
-        troubles["backup"] = daemon.copies.trouble
-    return {about: why for about, why in troubles.items() if why} | daemon.commands.troubles
+    return {**daemon.guard.troubles, **{about: why for about, why in troubles.items() if why}}

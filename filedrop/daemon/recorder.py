@@ -32,7 +32,7 @@ LONGEST_LULL = 0.1  # seconds that an answer waits for others at most
 class Recorder:
     """Records what came of requests, and returns it. `attempt` runs a step and survives its errors."""
 
-    def __init__(self, journal: Journal, *, attempt: Callable[[str, Callable[[], None]], object]) -> None:
+    def __init__(self, journal: Journal, *, attempt: Callable[[str, Callable[[], None]], Exception | None]) -> None:
         self._journal = journal
         self._attempt = attempt
         self._queue: queue.SimpleQueue[Result | None] = queue.SimpleQueue()
@@ -111,7 +111,7 @@ class Recorder:
                     self._unwritten.append(result)
                     self._is_lull.wait(LONGEST_LULL)
                     self._is_lull.clear()
-            if self._attempt("recorder", self.step):
+            if self._attempt("recorder", self.step) is None:
                 failures = 0
             elif self._closing.is_set():
                 return

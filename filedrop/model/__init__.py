@@ -11,5 +11,6 @@ invoice_response  the answer to a received invoice or credit note
 siren          the number of a French company in its ids
 twins          two ids of one company, such as 0208 and 9925
 hosts          hosts that share a journal, and what each of them serves
+obligations    what is owed, and for how long it may stand still
 report         what the daemon knows of a folder, an account and itself, for status and alerts
 """

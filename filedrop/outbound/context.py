@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from filedrop.model.message import Message
     from filedrop.outbound.validating import Validating
     from filedrop.pauses import Backoff
+    from filedrop.process.guard import Guard
     from filedrop.storage.folders import OutboundFolder
 
 
@@ -163,8 +164,9 @@ class Context:
     """Dependencies shared by the pipelines of one account.
 
     `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `ready` says whether documents may
-    be posted and looked for now. `submit` has a company's request made by another thread, or calls its second argument
-    where the request never begins; the outcome goes to `record`. `put` leaves a letter for the account.
+    be posted and looked for now. `guard` survives the errors of what nothing else depends on. `submit` has a company's
+    request made by another thread, or calls its second argument where the request never begins; the outcome goes to
+    `record`. `put` leaves a letter for the account.
     `retry`: the pauses of probes, and of a document that never arrived. `validating` is None where documents are
     neither prepared, nor validated, nor asked for attachments; `keep_archive` where the archive is kept for ever.
     After `stopped`, what comes back is put away, and nothing else begins.
@@ -181,6 +183,7 @@ class Context:
     retry: Backoff
     now: Callable[[], datetime]
     steady: Callable[[], float]
+    guard: Guard
     log: structlog.stdlib.BoundLogger
     ready: Callable[[], bool]
     submit: Callable[[Callable[[], None], Callable[[], None], str], None]

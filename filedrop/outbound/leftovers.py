@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.desk import Desk
     from filedrop.outbound.reconcile import Reconciliation
 
+AFTER_AN_ERROR = 60.0  # seconds until it is tried again
 READ_AT_ONCE = 200  # documents read from the journal in one step: bounds the memory
 
 
@@ -46,6 +47,7 @@ class Leftovers:
         due = shared.journal.documents.steps_due(desk.folder.id, now, longest=longest, limit=READ_AT_ONCE)
         documents = [document for document in due if not desk.handover.has(document.id)]
         documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known
+        self.next, self.has_more = shared.steady() + AFTER_AN_ERROR, False  # else reset below
         reopened: list[Claim] = []
         has_more = sends and room == 0  # not known: waiting documents weren't read
         try:

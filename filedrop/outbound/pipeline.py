@@ -244,21 +244,28 @@ class OutboundPipeline:
             path = self.folder.path
             raise FolderUnavailable(f"{path} can't be listed: {explain(error, path)}") from error
         self._is_woken = True
-        write_responses(self.desk)
+        self._aside("responses of receivers", partial(write_responses, self.desk))
+        self._aside("file events", self._watch)
+
+    def _watch(self) -> None:
         self.health.report_unwatched(self._file_events.begin(self.put, was_away=bool(self.health.trouble)))
+
+    def _aside(self, what: str, job: Callable[[], object]) -> None:
+        """Do what must not keep documents from being sent, whatever happens in it."""
+        self._shared.guard.make(f"{self.folder.path}: {what}", job, None)
 
     def _take_further(self) -> None:
         is_woken, self._is_woken = self._is_woken, False
         sends = self._may_send()
         if is_woken:  # by a scan, or by a document that waits again: it may be an answer that a later one replaces
-            place_answers(self.desk)
+            self._aside("answers by moving", partial(place_answers, self.desk))
         if is_woken or self._leftovers.has_more or self._leftovers.next <= self._shared.steady():
-            self._leftovers.continue_due(sends=sends)
+            self._aside("documents that wait in sending/", partial(self._leftovers.continue_due, sends=sends))
         if not self.is_accounted_for:  # the first steps of the other folders come first
             return
         self._claim(sends=sends)
         if self._retention.next <= self._shared.steady():
-            self._retention.step()
+            self._aside("keep.archive", self._retention.step)
 
     def _may_send(self) -> bool:
         try:

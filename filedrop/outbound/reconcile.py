@@ -184,7 +184,10 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
         _clear_notes(desk, findings, place, noted.intersection(folder.names(place) if noted else ()))
         yield
     copies = {place: names for place, names in findings.copies.items() if place}  # outbound/ is looked at by itself
-    yield from look_for_strays(desk, findings.strays, lone, copies, sent=has_lone, archive=not findings.is_first)
+    strays = look_for_strays(desk, findings.strays, lone, copies, sent=has_lone, archive=not findings.is_first)
+    what = f"{folder.path}: files that nobody will send"
+    while not desk.shared.guard.make(what, lambda: bool(next(strays, True)), otherwise=True):
+        yield
     if (trouble := unread or unadopted) is not None:
         raise trouble
     if not known:

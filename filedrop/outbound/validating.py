@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from filedrop.config import Outbound
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.pauses import Backoff
+    from filedrop.process.guard import Guard
     from filedrop.validation import Validator, Verdict
 
 VALIDATED = "validated"  # the event
@@ -45,8 +46,8 @@ class Validating:
 
     `validator` is None where the configuration has none.
     `submit` has a task of a company done by another thread, or calls its second argument where the task never begins.
-    `retry`: the pauses of a document that waits for a verdict; it says so itself (`Document.needs`). `trouble`: why the
-    last document was sent without a verdict, "" where there was one.
+    `retry`: the pauses of a document that waits for a verdict; it says so itself (`Document.needs`). `guard` reports
+    why the last document was sent without a verdict.
     """
 
     def __init__(
@@ -56,10 +57,11 @@ class Validating:
         submit: Callable[[Callable[[], None], Callable[[], None], str], None],
         retry: Backoff,
         now: Callable[[], datetime],
+        guard: Guard,
         log: structlog.stdlib.BoundLogger,
     ) -> None:
         self.submit = submit
-        self.trouble = ""
+        self._guard = guard
         self._validator = validator
         self._retry = retry
         self._now = now
@@ -84,7 +86,7 @@ class Validating:
         except OSError as error:  # the file can't be read now, or no copy be written
             why = f"the document can't be handed to the validator: {error.strerror or error}"
             return self._unjudged(document, why, rules)
-        self.trouble = ""
+        self._guard.note_success("validation")
         return self._judged(document, verdict, rules)
 
     def end_if_idle(self) -> None:
@@ -114,7 +116,7 @@ class Validating:
         waits = document.waits_for(now, Need.VERDICT, why, due=due)
         log_need(self._log, waits, before=document)
         if rules.validate_ != "refuse":
-            self.trouble = f"documents can't be validated, and are sent with a warning: {why}"
+            self._guard.note("validation", f"documents can't be validated, and are sent with a warning: {why}")
             return Judgement(document.warned(f"it could not be validated: {why}"), passes=True)
         return Judgement(waits.but(attempts=document.attempts + 1), passes=False)
 

@@ -1,8 +1,8 @@
 """What every long-running process needs: threads, clocks, signals, a lock, a log and the service manager.
 
 control  requests from outside: to stop, to reload (cli/serving answers them)
-loop     takes turns until stopped; the one place that catches every exception
-guard    makes a whole part by part: an unforeseen error costs its part alone
+loop     takes turns until stopped
+guard    survives errors, and keeps what failed lately; the one place that catches every exception
 pool     the threads that make requests
 folder_worker  the threads that touch folders, and which folders hang
 clock    the clocks

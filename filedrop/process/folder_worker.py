@@ -18,7 +18,9 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
+from filedrop.errors import JournalError
 from filedrop.files.patience import UNAVAILABLE_AFTER
+from filedrop.pauses import TURN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from filedrop.model.report import FolderReport
     from filedrop.storage.folder import Folder
 
+    Attempt = Callable[[str, Callable[[], None]], Exception | None]
+
+UNKNOWN = 30.0  # seconds until a folder is asked again that could not tell when its next step is due
 BUSY = 2.0  # seconds after which a new thread serves the other folders
 ASKED_EVERY = 60.0  # seconds at most until all folders are asked again when their next step is due
 A_GLANCE = 0.1  # seconds between checks, at the end, whether a folder keeps the last thread busy
@@ -54,12 +59,16 @@ class Served(Protocol):
 
 
 class FolderWorkers:
-    """Serves folders. `attempt` runs a step and survives its errors; `steady` is the clock of `due`."""
+    """Serves folders. `steady` is the clock of `due`.
+
+    `attempt` runs a step, survives its error and returns it. After errors, the steps of a folder pause for longer and
+    longer. Those of the journal are no such errors: when it can be written again, a step is due at once.
+    """
 
     busy_after = BUSY
     hung_after = UNAVAILABLE_AFTER
 
-    def __init__(self, *, attempt: Callable[[str, Callable[[], None]], object], steady: Callable[[], float]) -> None:
+    def __init__(self, *, attempt: Attempt, steady: Callable[[], float]) -> None:
         self._attempt = attempt
         self.steady = steady
         self._turns: deque[Served] = deque()
@@ -70,6 +79,7 @@ class FolderWorkers:
         self._leaving: set[Served] = set()  # of these: their next step is the last
         self._busy: dict[Served, float] = {}  # since when (time.monotonic)
         self._answered: dict[Served, float] = {}  # of these: when the folder has last answered amid its step
+        self._failed: dict[Served, tuple[int, float]] = {}  # of these: how often in a row, and the next step (steady)
         self._threads: set[threading.Thread] = set()
         self._is_woken = False
         self._is_closed = False
@@ -149,13 +159,18 @@ class FolderWorkers:
 
     def due(self, served: Served) -> float:
         """When the next step of a folder is due (steady). The last one is due at once."""
-        return -math.inf if served in self._leaving else served.due()
+        if served in self._leaving:
+            return -math.inf
+        found: list[float] = []
+        if self._attempt(f"the next step in {served.folder.path}", lambda: found.append(served.due())) is not None:
+            return self.steady() + UNKNOWN
+        return max(found[0], self._failed[served][1]) if served in self._failed else found[0]
 
     def serve(self, served: Served) -> None:
         """Take a step in a folder whose turn has come."""
         is_last = served in self._leaving
         try:
-            self._attempt(str(served.folder.path), served.close if is_last else served.step)
+            self._pause(served, self._attempt(str(served.folder.path), served.close if is_last else served.step))
         finally:
             with self._change:
                 del self._busy[served]
@@ -171,6 +186,11 @@ class FolderWorkers:
                         self._wake()
                     else:
                         self._keep(served, due)
+
+    def _pause(self, served: Served, error: Exception | None) -> None:
+        failures, _ = self._failed.pop(served, (0, 0.0))
+        if error is not None and not isinstance(error, JournalError):
+            self._failed[served] = failures + 1, self.steady() + TURN.seconds(failures + 1)
 
     def close(self, deadline: float) -> None:
         """Let all folders take their last step, until `deadline` (monotonic), which leaves out those that hang."""

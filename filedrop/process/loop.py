@@ -5,52 +5,23 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from filedrop.errors import Changed, FiledropError
 from filedrop.pauses import TURN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import structlog
+    from filedrop.process.guard import Guard
 
 LONGEST_SLEEP = 60.0  # seconds between two turns at most, however late the next is due
 
 
-def attempt(log: structlog.stdlib.BoundLogger, what: str, job: Callable[[], object]) -> bool:
-    """Run a job; False if it failed, which is logged: work goes on."""
-    error = unforeseen(job)
-    if error is None or isinstance(error, Changed):  # another thread or process took the step
-        return True
-    log_failure(log, what, error)
-    return False
-
-
-def unforeseen(job: Callable[[], object]) -> Exception | None:
-    """Run a job, and return the error with which it ended, or None. The one place that catches every exception."""
-    try:
-        job()
-    except Exception as error:  # noqa: BLE001 - the caller reports it
-        return error
-    return None
-
-
-def log_failure(log: structlog.stdlib.BoundLogger, what: str, error: Exception) -> None:
-    """Log an error: with its trace where there is no sentence for it."""
-    if isinstance(error, FiledropError | OSError):
-        log.error("work.failed", what=what, why=str(error))
-    else:
-        log.error("work.failed", what=what, exc_info=error)
-
-
 class Loop:
-    """A thread that takes turns. `turn` returns the seconds until the next one."""
+    """A thread that takes turns. `turn` returns the seconds until the next one; `guard` survives its errors."""
 
-    def __init__(
-        self, name: str, turn: Callable[[], float], *, stopped: threading.Event, log: structlog.stdlib.BoundLogger
-    ) -> None:
+    def __init__(self, name: str, turn: Callable[[], float], *, stopped: threading.Event, guard: Guard) -> None:
         self._turn = turn
         self._stopped = stopped
-        self._log = log
+        self._guard = guard
         self._woken = threading.Event()
         self._wanted = LONGEST_SLEEP
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -78,7 +49,7 @@ class Loop:
             if self._stopped.is_set():
                 return
             self._wanted = LONGEST_SLEEP
-            if attempt(self._log, self._thread.name, self._take_turn):
+            if self._guard.attempt(self._thread.name, self._take_turn) is None:
                 failures = 0
             else:
                 failures += 1

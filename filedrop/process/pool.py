@@ -138,7 +138,7 @@ class Pool:
                         return
                     self._rest()
                 task, begun = self._begin(company), self._begun
-            self._attempt(self._name, task)
+            self._attempt(f"{self._name} for {company}" if company else self._name, task)
             self.pace.note(time.monotonic() - begun)
             if not self.pace.is_quick:
                 self._on_lull()

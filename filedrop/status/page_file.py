@@ -81,7 +81,6 @@ class Pages:
         """
         from filedrop.status import page  # noqa: PLC0415 - likewise
 
-        self._guard.begin()
         there = frozenset[Path]().union(*(snapshot.there for snapshot in snapshots.values()))
         found = self._lately(now)
         readable = {document: path for document, path in self.readable(now).items() if path in there}
@@ -108,7 +107,7 @@ class Pages:
         """What can't be shown, and pages that couldn't be written for too long: sentences by what they are about."""
         found = dict(self._guard.troubles)
         for file in self._files.values():
-            found |= {**file.guard.troubles, **file.trouble()}
+            found |= file.guard.troubles
         return found
 
     def _said(self, status: Status, name: str, reported: Container[Key]) -> Status:
@@ -153,14 +152,12 @@ class _PageFile:
         self._root = root
         self._name = name
         self._journal = journal
-        self._log = log
         self._is_busy = False
         self._said: object = None
         self._next = 0.0
-        self._trouble = ""
-        self._since = 0.0  # when it couldn't be written for the first time, by the monotonic clock
         self.is_there = False
         self.path = root / name / NAME
+        self._about = f"writing {self.path}"
         self.guard = Guard(log)
 
     def is_due(self, said: object) -> bool:
@@ -182,22 +179,15 @@ class _PageFile:
 
         try:
             within(PATIENCE, work)
-            self._trouble = ""
+            self.guard.note_success(self._about)
         except FileNotFoundError:  # the company has no folder here
-            self.is_there, self._trouble, self._next = False, "", time.monotonic() + ANYWAY
+            self.is_there, self._next = False, time.monotonic() + ANYWAY
+            self.guard.note_success(self._about)
         except OSError as error:
             self._next = time.monotonic() + ANYWAY
             why = explain(error, self.path, to_write=True)
-            if why != self._trouble:
-                self._log.warning("page.not_written", company=self._name, why=why)
-            self._since = self._since if self._trouble else time.monotonic()
-            self._trouble = why
-
-    def trouble(self) -> dict[str, str]:
-        """The sentence about a page that couldn't be written for long, by its path; empty while it could."""
-        minutes = (time.monotonic() - self._since) / 60
-        why = f"{self.path} couldn't be written for {minutes:.0f} minutes, so it shows an older status: {self._trouble}"
-        return {str(self.path): why} if self._trouble and minutes * 60 >= LATE else {}
+            said = f"{self.path} can't be written, so it shows an older status: {why}"
+            self.guard.note(self._about, said, "page.not_written", patience=LATE, company=self._name, why=why)
 
     def _write(self, content: bytes, folders: Sequence[Path]) -> None:
         folder = Directory.open(self._root)

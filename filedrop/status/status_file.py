@@ -19,7 +19,6 @@ from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
 from filedrop.process.guard import Guard
-from filedrop.process.loop import attempt
 from filedrop.process.share import Share
 from filedrop.process.systemd import notify
 from filedrop.status.daemon_file import DaemonFile, encoded
@@ -83,7 +82,6 @@ class StatusFile:
         self._thread: threading.Thread | None = None
         self._writer: threading.Thread | None = None  # into the root, which may hang
         self._daemon_file = DaemonFile(config.state)
-        self._trouble = ""  # why status.json can't be written
         self._next = self._next_anyway = 0.0
         self._news: object = None
         self._last: Status | None = None
@@ -111,8 +109,7 @@ class StatusFile:
 
     def troubles(self) -> dict[str, str]:
         """What can't be shown or written, in sentences by what it is about."""
-        own = {NAME: self._trouble} if self._trouble else {}
-        return {**self._guard.troubles, **own, **self._pages.troubles()}
+        return {**self._guard.troubles, **self._pages.troubles()}
 
     def wait(self) -> None:
         """Wait for what is being written, unless the share hangs."""
@@ -125,12 +122,12 @@ class StatusFile:
         self.wait()
         if not (self._thread and self._thread.is_alive()):
             left = max(0.0, deadline - time.monotonic())
-            attempt(self._log, NAME, lambda: self._start(report, running=False).join(left))
+            self._guard.attempt(NAME, lambda: self._start(report, running=False).join(left))
         return self._last if self._last and not self._last["running"] else None
 
     def _start(self, report: DaemonReport, *, running: bool) -> threading.Thread:
         work = partial(self._write, report, running=running)
-        thread = threading.Thread(target=attempt, args=(self._log, NAME, work), name=NAME, daemon=True)
+        thread = threading.Thread(target=self._guard.attempt, args=(NAME, work), name=NAME, daemon=True)
         thread.start()
         self._thread = thread  # last: where the system has no thread now, there is none to wait for
         return thread
@@ -147,7 +144,6 @@ class StatusFile:
         if not self._share.does_chores:
             return
         part = self._whole(part)
-        self._guard.begin()
         try:
             self._guard.make("the status", partial(self._survey_and_write, part, now, running=running), None)
         finally:
@@ -172,7 +168,7 @@ class StatusFile:
             with suppress(OSError):  # the ways in and out report a root that is away
                 self._write_down(status, now)
 
-        attempt(self._log, NAME, write)
+        self._guard.attempt(NAME, write)
 
     def _write_down(self, status: Status, now: datetime) -> None:
         """Write status.json and the pages, where they are due and the root is ours. Raises OSError."""
@@ -190,9 +186,10 @@ class StatusFile:
                 clear_drafts(root)
             replace_whole(root / NAME, json.dumps(status).encode() + b"\n")
         except OSError as error:
-            self._trouble = f"{self._root / NAME} can't be written: {explain(error, self._root, to_write=True)}"
+            why = explain(error, self._root, to_write=True)
+            self._guard.note(f"{NAME} in root", f"{self._root / NAME} can't be written: {why}")
         else:
-            self._trouble = ""
+            self._guard.note_success(f"{NAME} in root")
             self._written, self._written_next = news, time.monotonic() + ANYWAY
 
     def _troubles_of_tables(self) -> Sequence[str]:

@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from contextlib import closing
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +18,7 @@ from filedrop.daemon.commands import CommandRunner
 from filedrop.errors import JournalError
 from filedrop.files.patience import within
 from filedrop.journal import Journal, errands
-from filedrop.process.loop import attempt
+from filedrop.process.guard import Guard
 from filedrop.process.pool import Pool
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def runner(journal: Journal, tmp_path: Path) -> CommandRunner:
     program = [sys.executable, "-S", "-c", f"open({str(tmp_path / 'told')!r}, 'a').write('once\\n')"]
     log = structlog.wrap_logger(structlog.testing.CapturingLogger())
     commands = Commands.model_validate({"after_received": program})
-    made = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
+    made = CommandRunner(commands, journal, pool=Pool, guard=Guard(log))
     made.start()
     return made
 
@@ -87,7 +86,7 @@ def test_the_journal_cannot_be_written_at_the_start(tmp_path: Path) -> None:
         refuse_writes(journal)
         log = structlog.wrap_logger(structlog.testing.CapturingLogger())
         commands = Commands.model_validate({"after_received": [sys.executable, "-c", ""]})
-        made = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
+        made = CommandRunner(commands, journal, pool=Pool, guard=Guard(log))
         made.start()
         look(made)
         assert not journal.engine.read(errands._WANTED)
@@ -123,7 +122,7 @@ def test_the_system_has_no_thread_to_hear_a_program(
     journal.engine.write(lambda connection: connection.execute(ERRAND, ("acme",)))
     with without_threads("program"):
         look(runner, 3)
-    assert "no thread" in runner.troubles["commands.after_received of acme"]
+    assert "no thread" in runner._guard.troubles["commands.after_received of acme"]
     runner._not_before.update(acme=0.0)  # its minute is over
     look(runner)
     assert runner.is_done(all_companies)
@@ -169,7 +168,7 @@ def test_a_program_on_a_share_that_hangs(journal: Journal, tmp_path: Path) -> No
     log = structlog.wrap_logger(structlog.testing.CapturingLogger())
     away = tmp_path / "away"
     commands = Commands.model_validate({"after_received": [str(away / "program")]})
-    runner = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
+    runner = CommandRunner(commands, journal, pool=Pool, guard=Guard(log))
     runner.start()
     journal.engine.write(lambda connection: connection.execute(ERRAND, ("acme",)))
     with foreign(away, "fuse", answers=False):
@@ -195,14 +194,16 @@ def test_a_fifth_company_beside_four_busy_ones(journal: Journal, tmp_path: Path)
     )
     log = structlog.wrap_logger(structlog.testing.CapturingLogger())
     commands = Commands.model_validate({"after_received": [sys.executable, "-S", "-c", program]})
-    runner = CommandRunner(commands, journal, pool=Pool, attempt=partial(attempt, log), log=log)
+    runner = CommandRunner(commands, journal, pool=Pool, guard=Guard(log))
     runner.start()
     busy = [(f"busy-{number}",) for number in range(4)]
     journal.engine.write(lambda connection: connection.executemany(ERRAND, [*(busy * 10), ("fifth",)]))
     runner.tick(all_companies)
-    while runner._busy and not runner.troubles:
+    while runner._busy and not runner._guard.troubles:
         time.sleep(0.01)
-    assert not runner.troubles, "a busy company's command waits until its time is up: the fifth company's never begins"
+    assert not runner._guard.troubles, (
+        "a busy company's command waits until its time is up: the fifth company's never begins"
+    )
     assert runner.is_done(all_companies)
     assert len(ran.read_text().split()) == 41
     runner.close(5)

@@ -14,7 +14,7 @@ from filedrop.daemon.recorder import Recorder
 from filedrop.journal import Journal, Outcome
 from filedrop.model.document import Document, State
 from filedrop.outbound.context import Unrecorded
-from filedrop.process.loop import unforeseen
+from filedrop.process.guard import unforeseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ class Answers:
         self.documents = journal.documents.record_all(rows)
         self.recorded = list[set[State]]()
         self.are_back = threading.Semaphore(0)
-        self.recorder = Recorder(journal, attempt=lambda _, step: unforeseen(step) is None)
+        self.recorder = Recorder(journal, attempt=lambda _, step: unforeseen(step))
 
     def put(self, nth: int) -> None:
         sent = self.documents[nth].sent(NOON, 7 + nth, received=None, uuid=None)

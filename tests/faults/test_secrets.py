@@ -190,7 +190,7 @@ import sys
 from pathlib import Path
 from filedrop import config
 from filedrop.process import logs
-from filedrop.process.loop import attempt
+from filedrop.process.guard import Guard
 
 settings = config.load(Path(sys.argv[1]))
 
@@ -199,7 +199,7 @@ def job():
     login = password.encode()
     raise RuntimeError("a crash")
 
-attempt(logs.open_log(settings.log), "work", job)
+Guard(logs.open_log(settings.log)).attempt("work", job)
 """
 
 

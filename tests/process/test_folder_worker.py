@@ -46,9 +46,8 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.001)
 
 
-def survive(_what: str, step: Callable[[], None]) -> bool:
+def survive(_what: str, step: Callable[[], None]) -> None:
     step()
-    return True
 
 
 class Impatient(FolderWorkers):

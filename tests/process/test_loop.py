@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 
-import structlog
-
+from filedrop.process.guard import Guard
 from filedrop.process.loop import Loop
 
 
@@ -20,7 +19,7 @@ def test_a_stop_just_before_a_turn() -> None:
             return before
 
     stopped = JustThen()
-    loop = Loop("loop", lambda: 3600.0, stopped=stopped, log=structlog.stdlib.get_logger())
+    loop = Loop("loop", lambda: 3600.0, stopped=stopped, guard=Guard())
     loop.start()
     loop.join(60)
     assert not loop.is_alive()

@@ -166,7 +166,7 @@ def test_a_page_that_was_not_written_for_long(world: World, monkeypatch: pytest.
     assert not [line for line in troubles(world) if str(there) in line], "not at once"
     monkeypatch.setattr(page_file, "LATE", 0.0)
     (line,) = (line for line in troubles(world) if str(there) in line)
-    assert line == f"{there} couldn't be written for 0 minutes, so it shows an older status: {os.strerror(EISDIR)}"
+    assert line == f"{there} can't be written, so it shows an older status: {os.strerror(EISDIR)}"
     there.rmdir()
     assert troubles(world) == []
 

@@ -29,7 +29,6 @@ from filedrop.outbound.mailbox import Closed, Touched, Written
 from filedrop.outbound.pipeline import OutboundPipeline
 from filedrop.process.clock import Clockwork
 from filedrop.process.lock import locked_state
-from filedrop.process.loop import attempt
 from filedrop.process.pool import Pool
 
 if TYPE_CHECKING:
@@ -188,7 +187,7 @@ class Life:
         return bool(recorder._unwritten) or not recorder._queue.empty()
 
     def _record(self) -> None:
-        if not attempt(self._log, "recorder", self.service.recorder.step):
+        if self.service.guard.attempt("recorder", self.service.recorder.step):
             self._records_at = self._clock.steady() + AFTER_FAILURE
 
     def _alone(self, what: object, job: Callable[[], object]) -> None:
@@ -233,7 +232,7 @@ class Life:
     def _take(self, turn: Callable[[], float]) -> float:
         """Take a loop's turn. Returns the seconds until its next one."""
         waits: list[float] = []
-        self._alone(turn, lambda: attempt(self._log, "turn", lambda: waits.append(turn())))
+        self._alone(turn, lambda: self.service.guard.attempt("turn", lambda: waits.append(turn())))
         return waits[0] if waits else AFTER_FAILURE
 
     def do(self, index: int) -> None:
@@ -291,9 +290,9 @@ class Life:
         self.service.validating.close()
         for hands in self._hands():
             hands.close()
-        attempt(self._log, "recorder", self.service.recorder.step)
+        self.service.guard.attempt("recorder", self.service.recorder.step)
         for served in self.service.workers._turns:
-            attempt(self._log, "end", served.close)
+            self.service.guard.attempt("end", served.close)
         self.drop()
 
     def drop(self) -> None:
