@@ -1,4 +1,4 @@
-"""The heartbeat: an address that is asked for after each round. Its silence is the alarm, whatever the cause.
+"""The heartbeat: an address that is asked for while everything goes on. Its silence is the alarm, whatever the cause.
 
 The address is a secret, since whoever knows it can feign a heartbeat: no more of it than its host is ever shown.
 """
@@ -20,10 +20,9 @@ from filedrop.status.model import folders_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from filedrop.config import Heartbeat
-    from filedrop.model.report import AccountReport, DaemonReport, FolderReport
+    from filedrop.model.report import DaemonReport
     from filedrop.process.guard import Guard
     from filedrop.status.model import Status
 
@@ -67,10 +66,11 @@ def _get(url: str) -> int:
 
 
 class HeartbeatSender:
-    """Asks for the address after each round, at most every `every`. For one thread.
+    """Asks for the address every `every`, as long as everything goes on. For one thread.
 
-    A round: since the last heartbeat each account's inbox was listed and each outbound folder scanned, all folders are
-    available, and the journal can be used. `guard` reports why the address could not be asked for.
+    Everything goes on: nothing stands still (`standstills`), all folders are available, all accounts and the journal
+    can be used, and since the start each inbox was listed and each outbound folder scanned. `guard` reports why the
+    address could not be asked for.
     """
 
     def __init__(self, settings: Heartbeat, *, steady: Callable[[], float], guard: Guard) -> None:
@@ -80,8 +80,6 @@ class HeartbeatSender:
         self._steady = steady
         self._guard = guard
         self._next = -math.inf
-        self._last = -math.inf
-        self._polled: dict[str, datetime | None] = {}
 
     def turn(self, report: DaemonReport, status: Status) -> None:
         """Ask for the address if that is due; `status` is how it stands now."""
@@ -96,24 +94,13 @@ class HeartbeatSender:
         else:
             self._guard.note_success("heartbeat.url")
             self._next = begun + self._every
-            self._last, self._polled = begun, {account.name: account.inbox.last_poll for account in report.accounts}
 
     def _is_round(self, report: DaemonReport, status: Status) -> bool:
-        """Whether everything has been looked at since the last heartbeat."""
+        """Whether everything can be used, was looked at since the start, and goes on."""
+        outbound = [folder for account in report.accounts for folder in account.outbound]
         return (
-            not status["journal"]
+            not (status["journal"] or report.standstills)
             and all(folder["available"] for _, folder in folders_of(status))
-            and all(map(self._is_polled, report.accounts))
-            and all(self._is_looked_through(folder) for account in report.accounts for folder in account.outbound)
+            and all(account.access.condition == "ok" and account.inbox.last_poll for account in report.accounts)
+            and not any(folder.trouble or folder.is_hung or folder.last_scan == -math.inf for folder in outbound)
         )
-
-    def _is_polled(self, account: AccountReport) -> bool:
-        """Whether the inbox was listed, and the account can be used."""
-        last_poll = account.inbox.last_poll
-        is_listed = last_poll is not None and last_poll != self._polled.get(account.name)
-        return is_listed and account.access.condition == "ok"
-
-    def _is_looked_through(self, folder: FolderReport) -> bool:
-        """Whether the folder was scanned, or an earlier scan's files are still being worked off."""
-        is_scanned = folder.last_scan > self._last or folder.unclaimed > 0
-        return is_scanned and not folder.trouble and not folder.is_hung

@@ -55,7 +55,10 @@ LAST_WORDS = 1.0  # seconds at the end: what isn't sent by then is sent after th
 
 
 class Teller:
-    """Tells people, where the configuration says whom. `turn` is for one thread; the rest is thread-safe."""
+    """Tells people, where the configuration says whom. `turn` is for one thread; the rest is thread-safe.
+
+    `turns`: how many there have been.
+    """
 
     def __init__(
         self,
@@ -80,6 +83,7 @@ class Teller:
         self._reports: deque[DaemonReport] = deque(maxlen=1)
         self._memory: Memory | None = None
         self._saved: Memory | None = None
+        self.turns = 0
         self._stopped = threading.Event()
         self._loop: Loop | None = None
         self._former: Loop | None = None
@@ -94,7 +98,7 @@ class Teller:
         if self._former and self._former.is_alive():
             return
         self._former = None
-        if self._loop is None and (self._readers or self._metrics or self._config.heartbeat.url):
+        if self._loop is None and self.is_wanted:
             loop = Loop("alerts", lambda: self.turn(self._reports[-1]), stopped=self._stopped, guard=self._guard)
             loop.start()
             self._loop = loop  # last: where the system has no thread now, the next report tries again
@@ -105,6 +109,12 @@ class Teller:
         if self._loop is not None:
             self._loop.wake()
             self._loop.join(LAST_WORDS)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it is to take turns: there is somebody to tell, and no end of it."""
+        wanted = self._readers or self._metrics or self._config.heartbeat.url
+        return bool(wanted) and not self._stopped.is_set() and self._share.does_chores
 
     @property
     def is_closed(self) -> bool:
@@ -131,6 +141,7 @@ class Teller:
     def turn(self, report: DaemonReport) -> float:
         """Look, and tell what is to be told. Returns the seconds until the next turn."""
         begun = self._clock.steady()
+        self.turns += 1
         now = self._clock.now()
         part = with_others(self._config, self._share, part_of(report))
         status = self._survey.take(part, running=True, now=now)

@@ -18,6 +18,7 @@ from filedrop.cli.opening import database, host_name, shared
 from filedrop.config.codelists import OWN_COUNTS
 from filedrop.daemon.change import Change, change_to, check_changed_files, hung_folder
 from filedrop.daemon.daemon import TICK_EVERY, Configured, Daemon
+from filedrop.daemon.evidence import Evidence, Facts
 from filedrop.daemon.hosting import Hosting
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.model.hosts import CHORES, lease_of
@@ -104,6 +105,7 @@ class Serving:
     def __post_init__(self) -> None:
         """Serve what the daemon serves."""
         self.share = self.daemon.share
+        self._evidence = Evidence(self.log, self.daemon.now, self.daemon.steady)
 
     @cached_property
     def _teller(self) -> Teller:
@@ -134,7 +136,14 @@ class Serving:
 
     def report(self) -> None:
         """Tell how it stands, and tell whom it concerns."""
-        self.daemon.guard.attempt("report", lambda: self._pass_on(self.daemon.report()))
+        guard = self.daemon.guard
+        guard.attempt("evidence", lambda: self._evidence.look(self._facts))
+        guard.attempt("report", lambda: self._pass_on(self._evidence.added_to(self.daemon.report())))
+
+    def _facts(self) -> Facts:
+        teller, status = self._teller, self._status_file
+        looks = teller.turns if teller.is_wanted else None
+        return Facts(self.daemon, status.files, status.written, looks, status.starts)
 
     def _pass_on(self, report: DaemonReport) -> None:
         self.daemon.guard.attempt("status.json", lambda: self._status_file.report(report))

@@ -88,7 +88,7 @@ class Daemon:
         self.share = share or Share()
         self.configured = Configured(clockwork.now().isoformat())
         self._stopped = stopped
-        self._now = clockwork.now
+        self.now, self.steady = clockwork.now, clockwork.steady
         self._is_started = False
         self._log = log
         self._named = NamedFolders(config.folders)
@@ -136,6 +136,11 @@ class Daemon:
     def serves(self, account: str | None) -> bool:
         """Whether this host is to serve an account, or what no account has (None)."""
         return self.share.serves(account)
+
+    def serves_company(self, name: str) -> bool:
+        """Whether this host is to serve a company, or one that the configuration no longer has."""
+        company = self.config.companies.get(name)
+        return self.serves(company.account if company else None)
 
     def build(self, config: Config, name: str) -> Account:
         """An account by a configuration, which isn't served yet. Raises FiledropError when it can't be set up."""
@@ -221,7 +226,7 @@ class Daemon:
             "validator": self.validating.end_if_idle,
             "validations": self.validators.tick,
             "idle pages": self.pages.end_if_idle,
-            "commands": partial(self.commands.tick, partial(_serves_company, self)),
+            "commands": partial(self.commands.tick, self.serves_company),
             "journal": self.journal.engine.keep_up,
             "backup": self.copies.tick,
         }
@@ -296,19 +301,24 @@ class Daemon:
         return (
             all(account.is_done() for account in self.accounts)
             and self.pages.is_done()
-            and self.commands.is_done(partial(_serves_company, self))
+            and self.commands.is_done(self.serves_company)
         )
 
     def report(self) -> DaemonReport:
         """What is known of all that is served now, without a look at a disk but the journal's."""
         return DaemonReport(
-            self._now(),
+            self.now(),
             accounts=tuple(account.report() for account in self.accounts),
             unassigned=self.unassigned.report if self.unassigned else None,
             troubles=_troubles(self),
             journal=self.journal.trouble,
             configured=self.configured.read,
         )
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it is to stop, so that its threads end."""
+        return self._stopped.is_set()
 
     def is_healthy(self) -> bool:
         """Whether folders are served, answers recorded, and all loops alive."""
@@ -343,11 +353,6 @@ def _unvalidated(accounts: Iterable[Account], journal: Journal) -> str:
         return ""
     more = f", and {number - 1} more" if number > 1 else ""
     return f"documents can't be validated, and wait: {first.company}: {first.file}: {first.needs_why}{more}"
-
-
-def _serves_company(daemon: Daemon, name: str) -> bool:
-    company = daemon.config.companies.get(name)
-    return daemon.serves(company.account if company else None)
 
 
 def _troubles(daemon: Daemon) -> dict[str, str]:

@@ -97,7 +97,7 @@ class AnswersByMoving:
         self._now = now
         self._steady = steady
         self._log = log
-        self._due = self._lists_at = -math.inf
+        self._due = self._lists_at = self._listed = -math.inf
         self._warnings: tuple[str, ...] = ()
         self._refusals: list[str] = []
         self._is_cleared = False
@@ -107,7 +107,7 @@ class AnswersByMoving:
     @property
     def report(self) -> FolderReport:
         """What is wrong with the folders."""
-        return FolderReport(self.folder.path, self.folder.company, warnings=self._warnings)
+        return FolderReport(self.folder.path, self.folder.company, warnings=self._warnings, last_scan=self._listed)
 
     def due(self) -> float:
         """When the next step is due."""
@@ -131,6 +131,7 @@ class AnswersByMoving:
                     self._list(there, now)
                     self._examine(there)
                 self._decide(there, now)
+                self._listed = self._lists_at
                 if is_listed:
                     self._announce(there, now)
                     self._warn(*self._refusals, *_refused(self._kept()))

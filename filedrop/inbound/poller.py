@@ -71,6 +71,12 @@ class InboxPoller:
         with self._lock:
             return all(map(self._is_hung, self._under_way.values()))
 
+    @property
+    def under_way(self) -> frozenset[int]:
+        """The numbers of the messages under way."""
+        with self._lock:
+            return frozenset(self._under_way)
+
     def has_all_back(self) -> bool:
         """Whether no message is under way, not even in a folder that hangs."""
         with self._lock:
@@ -185,6 +191,12 @@ class InboxPoller:
                 (message, self._context.config.company_of_twin(message.receiver or "")) for message in nobodys[:NAMED]
             ),
             stuck=stuck,
+            waiting=Counter(
+                delivery.folder.company
+                for unread in inbox
+                if (delivery := self._delivery(unread.message))
+                and (unread.row is None or unread.row.state not in ("stuck", "read"))
+            ),
             unmarked=sum(map(_was_placed, left)),
         )
         with self._lock:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.journal.engine import Part
-from filedrop.journal.schema import IS_ANSWER, OWES_ANSWER, from_moment, from_name
+from filedrop.journal.schema import IS_ANSWER, OWES_ANSWER, as_moment, from_moment, from_name
 from filedrop.model.document import State
 from filedrop.times import from_seconds
 
@@ -50,6 +50,23 @@ _RECEIVED_PER_DAY = _PER_DAY.format(of="messages WHERE placed IS NOT NULL", mome
 _FAILED_PER_DAY = _PER_DAY.format(of=f"documents WHERE state = '{State.FAILED}'", moment="ended")
 
 
+_PAST_DUE = (
+    "SELECT folder, state, count(*), min(coalesce(due, claimed)), max(size) FROM documents"
+    " WHERE open AND coalesce(due, claimed) < :now GROUP BY folder, state"
+)
+_UNFINISHED = "SELECT folder, place, count(*) FROM documents WHERE open GROUP BY folder, place"
+
+
+class PastDue(NamedTuple):
+    """How many documents of a folder are in this state and past their time: the oldest such time, the largest size."""
+
+    folder: str
+    state: State
+    number: int
+    oldest: datetime | None
+    largest: int
+
+
 class Total(NamedTuple):
     """How often something has happened to a company's documents: `sent`, `delivered`, `failed`, `received`.
 
@@ -79,6 +96,17 @@ class Totals(Part):
         """What has happened, and how often. The numbers only grow, also where rows are removed."""
         rows = self._read(_TOTALS)
         return [Total(company, event, code, number, from_moment(at)) for company, event, code, number, at in rows]
+
+    def past_due(self, now: datetime) -> list[PastDue]:
+        """The unfinished documents with which something is to happen by now, by folder and state."""
+        rows = self._read(_PAST_DUE, now=as_moment(now))
+        return [
+            PastDue(folder, State(state), number, from_moment(at), size) for folder, state, number, at, size in rows
+        ]
+
+    def unfinished(self) -> dict[tuple[str, str], int]:
+        """How many unfinished documents there are, by folder and place."""
+        return {(folder, place): number for folder, place, number in self._read(_UNFINISHED)}
 
     def under_way(self) -> list[UnderWay]:
         """The unfinished documents, by company and state."""

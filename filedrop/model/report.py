@@ -86,8 +86,8 @@ class InboxReport:
     """What the last poll of an inbox found; `last_poll` is None before the first.
 
     `for_nobody`: how many messages for none of the companies, `nobodys`: the first few of them, each with the company
-    that has the twin of its receiver, or None. `stuck`: how many can't
-    be taken, by company. `unmarked`: how many were still listed that had been delivered before; `why_unmarked`: of the
+    that has the twin of its receiver, or None. `stuck`: how many can't be taken, by company; `waiting`: how many others
+    are to be received. `unmarked`: how many were still listed that had been delivered before; `why_unmarked`: of the
     last that could not be marked as read, in this poll or before, why.
     """
 
@@ -96,6 +96,7 @@ class InboxReport:
     for_nobody: int = 0
     nobodys: tuple[tuple[Message, str | None], ...] = ()
     stuck: Mapping[str, int] = field(default_factory=dict)
+    waiting: Mapping[str, int] = field(default_factory=dict)
     unmarked: int = 0
     why_unmarked: str = ""
 
@@ -119,13 +120,15 @@ class AccountReport:
 class DaemonReport:
     """All reports of a daemon together, `made` then. `unassigned`: the folder for nobody's messages, if there is one.
 
-    `troubles`: by what they are about, what keeps work from being done that no account or folder reports. `journal`:
-    why it can't be used, "" while it can. `configured`: when the configuration was last read (ISO 8601).
+    `troubles`: by what they are about, what keeps work from being done that no account or folder reports.
+    `standstills`: in the same way, what is owed and stands still. `journal`: why it can't be used, "" while it can.
+    `configured`: when the configuration was last read (ISO 8601).
     """
 
     made: datetime = field(compare=False)
     accounts: tuple[AccountReport, ...] = ()
     unassigned: FolderReport | None = None
     troubles: Mapping[str, str] = field(default_factory=dict)
+    standstills: Mapping[str, str] = field(default_factory=dict)
     journal: str = ""
     configured: str = ""

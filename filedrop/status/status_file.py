@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from filedrop.files import Directory, clear_drafts, replace_whole
+from filedrop.files import Directory, clear_drafts, is_missing, replace_whole
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
 from filedrop.process.guard import Guard
@@ -25,11 +25,12 @@ from filedrop.status.daemon_file import DaemonFile, encoded
 from filedrop.status.matters import in_a_line
 from filedrop.status.model import VERSION, Status
 from filedrop.status.page_file import ANYWAY, Pages, is_at_home, responding_folders, without_trifles
+from filedrop.status.page_file import NAME as PAGE
 from filedrop.status.survey import Survey, part_of
 from filedrop.storage import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
     from pathlib import Path
 
     import structlog
@@ -88,13 +89,14 @@ class StatusFile:
         self._written: object = None
         self._written_next = 0.0
         self._pages = Pages(config, journal, log)
+        self._seen: Mapping[str, float | None] = dict.fromkeys((NAME, PAGE))
         self._told = ""
         self._table_troubles: Sequence[str] = ()
         self._guard = Guard(log)
 
     def follow(self, former: StatusFile) -> None:
         """Write nothing while this one is still writing; a share may hold it up."""
-        self._thread = former._thread
+        self._thread, self._daemon_file = former._thread, former._daemon_file
         if former._root == self._root:
             self._writer = former._writer
 
@@ -106,6 +108,21 @@ class StatusFile:
             return
         self._news = news
         self._start(report, running=True)
+
+    @property
+    def starts(self) -> Sequence[datetime]:
+        """When filedrop was started within the last hour."""
+        return self._daemon_file.starts
+
+    @property
+    def files(self) -> Mapping[Path, Mapping[str, int]]:
+        """How many documents the last look has found in each place of each available folder."""
+        return {path: there.counts for path, there in self._survey.snapshots.items() if not there.trouble}
+
+    @property
+    def written(self) -> Mapping[str, float | None]:
+        """When the files in the root were last written, by their own disk; none where another host writes them."""
+        return self._seen if self._share.does_chores else {}
 
     def troubles(self) -> dict[str, str]:
         """What can't be shown or written, in sentences by what it is about."""
@@ -173,6 +190,7 @@ class StatusFile:
     def _write_down(self, status: Status, now: datetime) -> None:
         """Write status.json and the pages, where they are due and the root is ours. Raises OSError."""
         root = Directory.open(self._root)
+        self._seen = {name: _changed(self._root / name) for name in self._seen}
         if is_at_home(root / NAME, responding_folders(status, self._survey.snapshots), self._journal):
             self._write_status(root, status)
             self._pages.write(status, now, self._survey.snapshots, self._reported())
@@ -205,6 +223,11 @@ class StatusFile:
         if line != self._told:
             notify(f"STATUS={line}")
             self._told = line
+
+
+def _changed(path: Path) -> float | None:
+    """When a file was last written, in seconds since 1970. Raises OSError."""
+    return None if is_missing(path) else path.stat().st_mtime
 
 
 def read(root: Path) -> Status | None:

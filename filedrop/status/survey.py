@@ -120,6 +120,7 @@ class DaemonPart:
     strays: Mapping[str, CompanyStrays] = field(default_factory=dict)
     journal: str = ""
     configured: str = ""
+    starts: Sequence[str] = ()
 
 
 def _wrong(folder: FolderReport) -> str:
@@ -155,7 +156,7 @@ def part_of(report: DaemonReport) -> DaemonPart:
             for file in folder.waiting
         },
         strays=strays_by_company(outbound),
-        troubles=report.troubles,
+        troubles={**report.standstills, **report.troubles},
         journal=report.journal,
         configured=report.configured,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -56,10 +57,16 @@ def test_as_long_as_all_is_looked_at(beating: Telling, sink: Sink) -> None:
     assert {(one.method, one.path) for one in sink.asked} == {("GET", f"/{SECRET}?who=1")}
 
 
-def test_no_more_often_than_there_are_rounds(make_telling: Callable[..., Telling], sink: Sink) -> None:
-    """Where `every` is shorter than a round, there is one for each round: the inbox is polled each minute."""
-    telling = make_telling(more=f"heartbeat: {{url: 'http://{sink.at}/', every: 1s}}\n", outbound={"rescan": "10s"})
-    assert 9 <= beats(telling, sink, 10 * MINUTE) <= 11
+def test_a_standstill(beating: Telling, sink: Sink) -> None:
+    """While something that is owed stands still it is silent, whatever that is."""
+    assert beats(beating, sink, MINUTE) == 1
+    report = replace(beating.life.service.report(), standstills={"pages": "pages of received documents aren't made"})
+    before = len(sink.asked)
+    beating.clock.pass_on(EVERY)
+    beating.teller.turn(report)
+    assert len(sink.asked) == before
+    beating.teller.turn(replace(report, standstills={}))
+    assert len(sink.asked) == before + 1
 
 
 def test_a_paused_account(beating: Telling, sink: Sink) -> None:
@@ -88,6 +95,7 @@ def test_a_folder_that_hangs(beating: Telling, sink: Sink) -> None:
     assert beats(beating, sink, MINUTE) == 1
     (pipeline, _) = beating.life.service.accounts[0].pipelines
     beating.life.hang(pipeline)
+    beating.life.service.workers.hung_after = 0.0
     assert beats(beating, sink, 15 * MINUTE) == 0
     beating.life.answer(pipeline)
     assert beats(beating, sink, EVERY) >= 1

@@ -577,8 +577,10 @@ def test_daemon_file(filedrop: Filedrop, world: World) -> None:
         tables=["a table"],
     )
     assert part.accounts["main"]["login"] == "ok"
-    daemon_file.DaemonFile(world.state).write(part)
-    assert daemon_file.read(world.state) == part
+    file_of_next = daemon_file.DaemonFile(world.state)
+    file_of_next.write(part)
+    assert [*part.starts, file_of_next.starts[-1].isoformat()] == daemon_file.read(world.state).starts
+    assert replace(daemon_file.read(world.state), starts=part.starts) == part
     for wrong in (b"", b"[]", b'{"filedrop": 1}', b'{"filedrop": 2}', b"\xff"):
         file.write_bytes(wrong)
         assert daemon_file.read(world.state) == DaemonPart()
