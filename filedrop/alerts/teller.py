@@ -24,7 +24,7 @@ from filedrop.process.clock import REAL
 from filedrop.process.guard import Guard
 from filedrop.process.loop import Loop
 from filedrop.process.share import Share
-from filedrop.status.company import in_plain_words
+from filedrop.status.company import as_seen, in_plain_words
 from filedrop.status.matters import unseen
 from filedrop.status.survey import Survey, part_of
 from filedrop.status.together import with_others
@@ -201,9 +201,13 @@ class Teller:
         """What a reader is told of: everything, or a company's matters in the words of its people."""
         if reader == ALL:
             return list(matters)
-        company, reported = self._config.companies[reader], self.reported()
-        return [
+        company, reported, place = self._config.companies[reader], self.reported(), self._config.root / reader
+        own = (
             in_plain_words(matter, company, self._config, reported) for matter in matters if matter["company"] == reader
+        )
+        return [
+            {**matter, "items": [{**item, "path": as_seen(item["path"], place)} for item in matter["items"]]}
+            for matter in own
         ]
 
     def _make_digest(self, now: datetime) -> None:

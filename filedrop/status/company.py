@@ -5,6 +5,7 @@ They run no commands: nothing here has a command, a key of the configuration or 
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from filedrop.status.folders import ForAdministrators
@@ -14,6 +15,7 @@ from filedrop.texts.languages import Translatable, counted, lasting, marked, tra
 
 if TYPE_CHECKING:
     from collections.abc import Container
+    from pathlib import Path
 
     from filedrop.config import Company, Config
     from filedrop.status.kinds import Kind
@@ -66,6 +68,11 @@ def in_plain_words(matter: Matter, company: Company, config: Config, reported: C
         administrator=administrator, names=", ".join(config.outbound.files)
     )
     return {**matter, "title": _title(matter, config, language), "advice": advice, "items": items}
+
+
+def as_seen(path: str, place: Path) -> str:
+    """A path as somebody sees it who has opened the folder `place`, which is mounted at another place there."""
+    return PurePath(path).relative_to(place).as_posix() if PurePath(path).is_relative_to(place) else path
 
 
 def _item(item: Item, kind: Kind, language: str) -> Item:

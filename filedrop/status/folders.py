@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from heapq import nlargest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.errors import Cause, FolderUnavailable, JournalError
 from filedrop.files import patience
@@ -58,13 +58,14 @@ _WITHOUT_SIDECAR = ForAdministrators("its sidecar is missing; filedrop history N
 class Lying(NamedTuple):
     """Something that lies in a folder: since when, in seconds since 1970, under which name, and what is to be said.
 
-    `code`: of the fault that its sidecar tells, "" where there is none.
+    `code`: of the fault that its sidecar tells, "" where there is none. `known`: its number and its receiver's name.
     """
 
     since: float
     name: str
     why: str = ""
     code: str = ""
+    known: str = ""
 
 
 @dataclass(slots=True)
@@ -277,8 +278,8 @@ def _outbound(folder: OutboundFolder, names: Mapping[Path, Collection[str]]) -> 
     if failed:
         snapshot.oldest["failed"] = min(failed).since
     for file in nlargest(LISTED, failed):
-        why, code = why_failed(folder.at("failed") / file.name)
-        snapshot.failed.append(file._replace(why=why, code=code))
+        why, code, known = why_failed(folder.at("failed") / file.name)
+        snapshot.failed.append(file._replace(why=why, code=code, known=known))
     return snapshot
 
 
@@ -304,10 +305,15 @@ def _too_full(free: int | None, least: int) -> str:
     return f"only {size(free)} free; nothing is fetched below {size(least)} (inbound.min_free): free some space"
 
 
-def why_failed(document: Entry) -> tuple[str, str]:
-    """Why the document failed that lies there, and with which code, by its sidecar."""
-    fault = sidecar.fault_in(sidecar.read(document.beside(".json")) or {})
-    return (Translatable(partial(_failure, fault)), fault.code) if fault else (_WITHOUT_SIDECAR, "")
+def why_failed(document: Entry) -> tuple[str, str, str]:
+    """Why the document failed that lies there, with which code, and as what people know it, by its sidecar."""
+    content = sidecar.read(document.beside(".json")) or {}
+    of, to = content.get("document"), content.get("receiver_name")
+    stated: dict[str, Any] = of if isinstance(of, dict) else {}  # somebody may have written into it
+    type_, number, name = (str(text or "")[:LONGEST_REASON] for text in (stated.get("type"), stated.get("number"), to))
+    known = Translatable(partial(sidecar.called, type_, number, name))
+    fault = sidecar.fault_in(content)
+    return (Translatable(partial(_failure, fault)), fault.code, known) if fault else (_WITHOUT_SIDECAR, "", known)
 
 
 def _failure(fault: Fault, language: str) -> str:

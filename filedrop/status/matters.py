@@ -373,9 +373,10 @@ def _since(document: Document) -> datetime:
 
 def _item(document: DocumentStatus, company: Company) -> Item:
     file, code, number = document["file"], document["code"], message_label(document["msg_no"])
+    known = Translatable.of("({known})", known=document["known"]) if document["known"] else number
     is_again = code == DUPLICATE  # the command would send it again: only the note names it
     do = [retry(company.name, file, code)] if document["state"] == "failed" and not is_again else []
-    return _make_item(file, document["since"], known=number, path=document["path"], why=document["why"], do=do)
+    return _make_item(file, document["since"], known=known, path=document["path"], why=document["why"], do=do)
 
 
 def _doubtful(document: Document, path: str) -> Item:

@@ -36,7 +36,7 @@ class DocumentStatus(TypedDict):
 
     `state` is waiting (not ready, or tried in vain), doubt, sent (with warnings), overdue or failed. `since`: when it
     failed, was accepted, was claimed, or last got no clear answer, or since when a file that isn't ready is as it is.
-    `code`: of the fault that it failed with, else "".
+    `code`: of the fault that it failed with, else "". `known`: of one that failed, its number and its receiver's name.
     """
 
     state: str
@@ -44,6 +44,7 @@ class DocumentStatus(TypedDict):
     path: str
     why: str
     code: str
+    known: str
     id: str | None
     msg_no: int | None
     since: str | None

@@ -23,6 +23,7 @@ from filedrop.config.values import duration
 from filedrop.model.document import State
 from filedrop.model.response import REJECTED, is_status
 from filedrop.readable import in_language, meaning
+from filedrop.status.company import as_seen
 from filedrop.status.folders import ForAdministrators
 from filedrop.status.matters import unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
@@ -166,11 +167,6 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _shown(path: str, place: Path) -> str:
-    """A path as somebody sees it who has opened the page's folder."""
-    return PurePath(path).relative_to(place).as_posix() if PurePath(path).is_relative_to(place) else path
-
-
 def _note(item: Item, matter: Matter, place: Path) -> str:
     """The relative address of the note beside a document that failed, "" where there is none."""
     if matter["kind"] != "failed" or not item["why"] or isinstance(item["why"], ForAdministrators):
@@ -206,7 +202,7 @@ def _disks(status: Status, place: Path, language: str) -> list[tuple[str, list[s
     found = []
     for there in disks.values():
         free = there[0]["free"]
-        shown = [_shown(folder["path"], place) for folder in there]
+        shown = [as_seen(folder["path"], place) for folder in there]
         found.append(
             (
                 translated("{size} free", language).format(size=size(free).replace(".", decimal))

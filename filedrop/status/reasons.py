@@ -162,7 +162,7 @@ def _dropped(waiting: Mapping[Path, Left], outbound: Mapping[Path, FolderSnapsho
     """The files that the daemon has left where they were dropped, as far as they are still there."""
     return [
         DocumentStatus(
-            state="waiting", file=path.name, path=str(path), why=left.why, code="", id=None, msg_no=None,
+            state="waiting", file=path.name, path=str(path), why=left.why, code="", known="", id=None, msg_no=None,
             since=left.since,
         )
         for path, left in waiting.items()
@@ -180,6 +180,7 @@ def _failed(outbound: Mapping[Path, FolderSnapshot]) -> list[DocumentStatus]:
             path=str(path),
             why=file.why,
             code=file.code,
+            known=file.known,
             id=None,
             msg_no=None,
             since=from_seconds(file.since).isoformat(),  # not to the second: alerts tell by it what is new
@@ -197,6 +198,7 @@ def _known(journal: Journal, documents: Iterable[Document], kind: str, now: date
             path=str(journal.folders.path_of(document) or ""),
             why=_why(document, kind, now),
             code="",
+            known="",
             id=document.id,
             msg_no=document.msg_no,
             since=stated(_since(document, kind)),

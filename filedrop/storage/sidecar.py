@@ -295,11 +295,17 @@ def why(document: Document, fault: Fault, file: str, ready: str | None = None, *
 
 
 def _named(document: Document, language: str) -> list[str]:
-    """The document as people know it, by its number and its receiver's name: a file may be named by a program."""
-    if not document.number:
-        return []
-    named = kind(f"{document.type or ''} {document.number}".strip(), language)
-    return [", ".join(filter(None, (named, document.receiver_name)))]
+    named = called(document.type, document.number, document.receiver_name, language)
+    return [named] if named else []
+
+
+def called(type_: str | None, number: str | None, receiver_name: str | None, language: str) -> str:
+    """A document as people know it, by its number and its receiver's name: a file may be named by a program.
+
+    "" for a document without a number.
+    """
+    named = kind(f"{type_ or ''} {number}".strip(), language)
+    return ", ".join(filter(None, (named, receiver_name))) if number else ""
 
 
 def _details(document: Document, fault: Fault, file: str) -> list[str]:

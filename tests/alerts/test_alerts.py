@@ -250,6 +250,14 @@ def test_companies_are_told_of_their_own(make_telling: Callable[..., Telling]) -
     mails = telling.told(HOUR)
     assert [mail.to for mail in mails] == [[IT], ["books@fjord.example", "boss@fjord.example"]]
     assert all("fjord: 1 failed" in mail.subject for mail in mails)
+    everything, own = (mail.part("plain") for mail in mails)
+    assert (
+        f"- {telling.world.root / 'fjord' / 'outbound' / 'failed' / 'fjord.xml'} (Invoice fjord, Kjøper Kommune): "
+        in everything
+    )
+    assert (
+        "- outbound/failed/fjord.xml (Invoice fjord, Kjøper Kommune): " in own
+    )  # as the company sees it, from its own folder on
     telling.world.front.always("", reset_before)
     (mail,) = telling.told(HOUR)
     assert mail.to == [IT]
