@@ -188,16 +188,14 @@ def test_what_several_share(tmp_path: Path) -> None:
     """What is written of documents that are taken together, is: before their requests, and after them."""
     with World(tmp_path, outbound=QUICK) as world:
         world.run_once()
-        for number in range(4):
+        for number in range(16):
             world.drop(f"invoice-{number}.xml", invoice(f"{number}"))
-        steps = live(world, finished=4, received=0)
+        steps = live(world, finished=16, received=0)
         assert steps is not None
-        first = steps.index("send")
-        before = [step for step in steps[:first] if step != "replace"]  # pages of status, by a thread of their own
-        assert before[-1] == "commit"
-        claimed = max(number for number, step in enumerate(steps[:first]) if step == "place")
-        assert steps[claimed:first].count("commit") < 4  # the marker, the rows, perhaps the inbox: not one for each
-        assert steps.count("send") == 4
+        before = [step for step in steps[: steps.index("send")] if step in ("place", "commit")]
+        claimed = max(number for number, step in enumerate(before) if step == "place")
+        assert 1 <= len(before[claimed + 1 :]) < 16  # the marker, the rows, those of other threads: not one for each
+        assert steps.count("send") == 16
 
 
 def test_a_message_here_and_there(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from support.world import World
 
 PULLED = 77  # the exit status of a process whose plug was pulled
-_PATIENCE = 60.0  # seconds until a process that doesn't end has failed the test
+_PATIENCE = 90.0  # seconds until a process that doesn't end has failed the test, as of a world (support.world)
 
 # A process that has imported everything and forks: as quick as a call, and as final as a process.
 if sys.platform == "win32":
