@@ -18,7 +18,7 @@ from filedrop.daemon.copies import DailyCopy
 from filedrop.daemon.recorder import Recorder
 from filedrop.daemon.watcher import Watcher
 from filedrop.errors import JournalError
-from filedrop.identify import codelist
+from filedrop.identify import codelist, xpath_tree
 from filedrop.identify.mapping import Rules
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.pages import OwedPages, PageMaker
@@ -226,6 +226,7 @@ class Daemon:
             "validator": self.validating.end_if_idle,
             "validations": self.validators.tick,
             "idle pages": self.pages.end_if_idle,
+            "idle searches": xpath_tree.end_if_idle,
             "commands": partial(self.commands.tick, self.serves_company),
             "journal": self.journal.engine.keep_up,
             "backup": self.copies.tick,

@@ -1,4 +1,4 @@
-"""Document XML -> ids and where each comes from. Pure: streams and values in, values out.
+"""Document XML -> ids and where each comes from. Streams and values in, values out.
 
 reading = read(file)                       one pass: form, encoding, digests, what the document states
 identity = identify(reading, company=...)  each id from the first source that has it
@@ -11,6 +11,7 @@ embedded                              what is embedded in it
 content, participants, codelist       where ids stand, and which are good; codelists: Peppol's lists
 identity, demand                      who sends what to whom, and where that comes from; what mends what is missing
 mapping, table, xpath_tree            mapping rules, what they look up and what they ask
+xpath_child                           the process that evaluates their XPaths
 """
 
 from filedrop.identify.demand import demand

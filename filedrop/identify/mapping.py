@@ -32,11 +32,6 @@ if TYPE_CHECKING:
 NO_TIME = timedelta(0)
 OFTEN = 0.1  # seconds between two looks at tables that were written just now
 _SCHEME_ALONE = re.compile(r"([0-9]{4})?:")  # what concat('0192:', //Nothing) gives; in a document it is nothing either
-_SEARCHING = (
-    "an XPath is still being evaluated for another document, which has failed as unreadable; no other XPath is "
-    "evaluated before that ends. To end it, correct the rule that the note of that document names, and run filedrop "
-    "reload"
-)
 
 
 class Try(NamedTuple):
@@ -101,8 +96,13 @@ class Rules:
                 complaints.append(f'{where}: "{xpath}" is no XPath ({error})')
         if complaints:
             raise ConfigError(complaints)
-        self.xpaths = tuple(dict.fromkeys(xpath for _, _, xpath in asked))
+        self._xpaths = [(rule.company, xpath) for rule, _, xpath in asked]
+        self.xpaths = tuple(dict.fromkeys(xpath for _, xpath in self._xpaths))
         """Every XPath in the rules, for `read`."""
+
+    def xpaths_of(self, company: str) -> tuple[str, ...]:
+        """The XPaths in the rules that are for this company's documents, for `read`."""
+        return tuple(dict.fromkeys(xpath for whose, xpath in self._xpaths if whose in (None, company)))
 
     @property
     def troubles(self) -> list[str]:
@@ -175,12 +175,12 @@ class Rules:
         """The text of a rule's value, or "" and why there is none. Raises DocumentError, Unanswered."""
         match value:
             case XPath(text):
-                if not reading.xpaths:
-                    raise Unanswered(_SEARCHING)
                 found = reading.xpaths[text]
                 if found is None:
                     raise DocumentError(Text.of("unreadable/rule-xpath", rule=rule, xpath=text))
                 if isinstance(found, Unfit):
+                    if not found.is_lasting:
+                        raise Unanswered(found.why)
                     unfit = Text.of("unreadable/rule", rule=rule, xpath=text, why=found.why)
                     raise DocumentError(unfit)
                 is_scheme_alone = _SCHEME_ALONE.fullmatch(participants.spelled_out(found)) is not None

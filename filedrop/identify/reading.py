@@ -42,9 +42,9 @@ class Reading:
     Root, number, issue date and type code are the business document's; the root is the envelope's where nothing is in
     that. Each of sender, receiver, document_id and process_id is a key of `found` (the id with its source) or of
     `missing` (the place that was looked at in vain). `xpaths` has what each XPath found, "" for nothing, None where
-    that takes too long; it is empty where they couldn't be asked. `warning` says what is doubtful about the encoding.
-    The names are those of the parties, as the document writes them; None where it doesn't. `endpoints` are the ids that
-    the network's rules want in the envelope around the document, by role. `answers` is of an Invoice Response.
+    that takes too long. `warning` says what is doubtful about the encoding. The names are those of the parties, as the
+    document writes them; None where it doesn't. `endpoints` are the ids that the network's rules want in the envelope
+    around the document, by role. `answers` is of an Invoice Response.
     """
 
     size: int

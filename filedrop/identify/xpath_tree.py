@@ -6,31 +6,31 @@ and the tree ends after 50,000 elements, or ten million characters: an invoice h
 before its lines.
 
 An expression like `//a[//b]` looks through the whole document for each element that it finds, and libxml2 can't be
-interrupted. It works without Python's lock; so a search that takes too long is left to its end, alone: until then no
-other is begun.
+interrupted. So a child process evaluates the XPaths (xpath_child), and is killed when it is late. There are as many
+processes as documents that are searched at once: no search waits for another one.
 """
 
 from __future__ import annotations
 
-import math
 import re
-import threading
-from copy import deepcopy
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
 from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
 
-from filedrop.identify.content import ENVELOPE, HEADER, SEPARATOR
+from filedrop.identify.content import SEPARATOR
+from filedrop.programs.children import Child, Ended, Late, NoAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from lxml.etree import XPath as CompiledXPath
-    from lxml.etree import _ElementTree
-
-T = TypeVar("T")
 
 PATIENCE = 5.0  # seconds for one XPath and one document; mostly it takes a thousandth of that
-_left = set[threading.Thread]()  # searches that nobody waits for any more
+_BEGINNING = 60.0  # seconds for a process to start; mostly it takes a fifth of one
+_MEMORY = 300_000_000  # bytes; the largest trees take 60 MB
+_LARGEST = 50_000_000  # bytes of an answer
+_idle = deque[Child]()  # processes that search nothing now; the last one is warm
 _LONGEST_TEXT = 2000
 _MOST_ELEMENTS = 50_000
 _MOST_LETTERS = 10_000_000  # of names, values and texts together
@@ -45,10 +45,7 @@ _BEFORE_BRACKETS = re.compile(  # XPath 1.0: functions, node types and operators
 
 
 def compiled(xpath: str) -> CompiledXPath:
-    """An XPath, its prefixes taken out. Raises ValueError, which says what is wrong with it.
-
-    Each reading has its own: lxml lets one thread at a time use it, and a large document may take long.
-    """
+    """An XPath, its prefixes taken out. Raises ValueError, which says what is wrong with it."""
     from lxml import etree  # noqa: PLC0415 - costs 20 ms, and few have XPaths
 
     try:
@@ -63,19 +60,17 @@ def compiled(xpath: str) -> CompiledXPath:
 
 
 class Unfit(NamedTuple):
-    """What an XPath gives that can't be worked out in a document: why."""
+    """An XPath gives nothing for a document, and why. `is_lasting`: another attempt gives nothing either."""
 
     why: str
+    is_lasting: bool = True
 
 
 class Outline:
     """The tree, grown from the pieces of a document in UTF-8 on their way to the reader."""
 
     def __init__(self) -> None:
-        from lxml import etree  # noqa: PLC0415 - as above
-
-        self._etree = etree
-        self._builder = etree.TreeBuilder()
+        self._written: list[str] = []
         self._open: list[str] = []
         self._elements = 0
         self._room = 0
@@ -100,30 +95,11 @@ class Outline:
     def find(self, xpaths: Collection[str]) -> dict[str, str | Unfit | None]:
         """What each XPath finds once all pieces have gone by: a string, the text of the first node, or "".
 
-        None where that takes too long; nothing at all where it can't be asked now.
+        None where that takes too long.
         """
         while self._open:  # the tree ended before the document
-            self._builder.end(self._open.pop())
-        root = self._builder.close()
-        if root.tag == ENVELOPE:  # what is inside becomes a document of its own, whose root `/` means
-            root = deepcopy(next((child for child in root if child.tag != HEADER), root))
-        tree = self._etree.ElementTree(root)
-        return search(xpaths, lambda xpath: self._string(compiled(xpath), tree))
-
-    def _string(self, xpath: CompiledXPath, tree: _ElementTree) -> str | Unfit:
-        try:
-            found: Any = xpath(tree)
-        except self._etree.XPathError as error:  # in a condition, such as a function given what it can't take
-            return Unfit(str(error))
-        if isinstance(found, list):
-            found = next(iter(found), "")
-        if self._etree.iselement(found):
-            found = self._etree.tostring(found, method="text", encoding="unicode", with_tail=False)
-        if isinstance(found, bool):
-            return "true" if found else ""
-        if isinstance(found, float):
-            return "" if math.isnan(found) else f"{found:.15g}"  # number(//Nothing)
-        return str(found).strip()
+            self._written.append(f"</{self._open.pop()}>")
+        return search(xpaths, "".join(self._written).encode())
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._elements += 1
@@ -135,17 +111,19 @@ class Outline:
         self._growing = self._elements <= _MOST_ELEMENTS and self._left >= 0
         if self._growing:
             self._open.append(local)
-            self._builder.start(local, {_local(key): value for key, value in attributes.items()})
+            unique = {_local(key): quoteattr(value) for key, value in attributes.items()}
+            unique.pop("xmlns", None)  # it would declare a namespace
+            self._written.append(f"<{local}{''.join(f' {key}={value}' for key, value in unique.items())}>")
 
     def _end(self, _name: str) -> None:
         self._room = _LONGEST_TEXT
         if self._growing:
-            self._builder.end(self._open.pop())
+            self._written.append(f"</{self._open.pop()}>")
 
     def _text(self, text: str) -> None:
         if self._growing and self._room > 0:
             kept = text[: self._room]
-            self._builder.data(kept)
+            self._written.append(escape(kept, {"\r": "&#13;"}))
             self._room -= len(text)
             self._left -= len(kept)
 
@@ -154,20 +132,27 @@ def _local(name: str) -> str:
     return name.rpartition(SEPARATOR)[2]
 
 
-def search(xpaths: Collection[str], find: Callable[[str], T], *, patience: float = PATIENCE) -> dict[str, T | None]:
-    """What each XPath finds; None where it takes too long. Nothing at all while an earlier search is still at work."""
-    _left.difference_update([thread for thread in list(_left) if not thread.is_alive()])  # a copy: others add to it
-    if _left:
-        return {}
-    found: dict[str, T | None] = dict.fromkeys(xpaths)
+def search(xpaths: Collection[str], tree: bytes, *, patience: float = PATIENCE) -> dict[str, str | Unfit | None]:
+    """What each XPath finds in a tree, which is XML without namespaces; None where it takes too long."""
+    child = _idle.pop() if _idle else Child("filedrop.identify.xpath_child", memory=_MEMORY, largest=_LARGEST)
+    has_started = False
+    try:
+        child.ask({"xpaths": []}, seconds=_BEGINNING)
+        has_started = True
+        found = child.ask({"xpaths": list(xpaths)}, [tree], seconds=patience)["found"]
+        return {xpath: Unfit(why) if why else text for xpath, (text, why) in found.items()}
+    except NoAnswer as error:
+        if not has_started or not isinstance(error, Late):  # that says nothing about an XPath
+            whose = "the process that evaluates XPaths " if isinstance(error, (Late, Ended)) else ""
+            return dict.fromkeys(xpaths, Unfit(f"{whose}{error}", is_lasting=False))
+        if len(xpaths) == 1:
+            return dict.fromkeys(xpaths)
+    finally:
+        _idle.append(child)
+    return {key: value for xpath in xpaths for key, value in search([xpath], tree, patience=patience).items()}
 
-    def work(xpath: str) -> None:
-        found[xpath] = find(xpath)
 
-    for xpath in xpaths:
-        thread = threading.Thread(target=work, args=(xpath,), name="xpaths", daemon=True)
-        thread.start()
-        thread.join(patience)
-        if thread.is_alive():
-            _left.add(thread)
-    return found.copy()
+def end_if_idle() -> None:
+    """End the processes that have searched nothing for a while. Called now and then."""
+    for child in list(_idle):
+        child.end_if_idle()

@@ -222,8 +222,8 @@ class Identification:
 
     @property
     def xpaths(self) -> Collection[str]:
-        """The XPaths in the mapping rules."""
-        return self.mapping.xpaths
+        """The XPaths in the mapping rules for the company."""
+        return self.mapping.xpaths_of(self.company)
 
     def identify(self, reading: Reading, file_name: str) -> Identity:
         """The ids of a document that was read, by its content and the name of its file."""

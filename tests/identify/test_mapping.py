@@ -7,8 +7,9 @@ import os
 import re
 import sys
 import textwrap
-import threading
 import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from filedrop.config import parse
 from filedrop.errors import ConfigError, DocumentError, Unanswered
 from filedrop.identify import Identity, identify, read
 from filedrop.identify.mapping import Rules, Table
-from filedrop.identify.xpath_tree import compiled, search
+from filedrop.identify.xpath_tree import Unfit, search
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,21 +142,53 @@ def test_xpath_limits(tmp_path: Path) -> None:
     assert (identity.channel, identity.sources["sender"]) == ("2026-11-20", "document")
 
 
+SLOW = "//a[count(//a[count(//a[count(//a[//b]) > 1]) > 1]) > 1]"
+MANY = b"<a>1</a>" * 300
+
+
 def test_xpath_that_takes_too_long() -> None:
-    """A search that takes too long is left alone and holds up no other XPath; no further one begins before it ends."""
-    end = threading.Event()
+    """A search that takes too long is ended, and takes no other XPath with it; the next ones begin at once."""
+    tree = b"<r>%s</r>" % MANY
+    assert search(["//a", SLOW], tree, patience=1.5) == {"//a": "1", SLOW: None}
+    assert search(["//r/a[2]", "//b"], tree) == {"//r/a[2]": "1", "//b": ""}
 
-    def find(xpath: str) -> str:
-        return "late" if xpath == "//slow" and end.wait() else xpath
 
-    assert search(["//a", "//slow", "//b"], find, patience=0.1) == {"//a": "//a", "//slow": None, "//b": "//b"}
-    try:
-        assert search(["//c"], find) == {}
-    finally:
-        end.set()
-    while not (found := search(["//c"], find)):
-        pass
-    assert found == {"//c": "//c"}
+def test_xpaths_at_the_same_time() -> None:
+    """Two searches at the same time are two processes: neither waits for the other's."""
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(search, [SLOW], b"<r>%s</r>" % MANY, patience=3)
+        assert search(["//a"], b"<a>1</a>") == {"//a": "1"}
+        assert slow.result() == {SLOW: None}
+
+
+def test_xpath_of_another_company(tmp_path: Path) -> None:
+    """A rule's XPath isn't searched for in the documents of companies that the rule isn't for."""
+    rules = rules_of(tmp_path, "- {company: acme, channel: {xpath: //a}}\n- {channel: {xpath: //b}}")
+    assert (rules.xpaths_of("acme"), rules.xpaths_of("other")) == (("//a", "//b"), ("//b",))
+
+
+def test_xpath_process_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the process can't search, the document waits: that says nothing about the document or the rule."""
+    rules = rules_of(tmp_path, "- {channel: {xpath: //Note}}")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
+    monkeypatch.setattr("filedrop.identify.xpath_tree._idle", deque())
+    reading = read(io.BytesIO(invoice()), xpaths=rules.xpaths)
+    with pytest.raises(Unanswered, match="missing can't be started: No such file or directory"):
+        identify(reading, file_name="a.xml", mapping=rules)
+
+
+@pytest.mark.parametrize(
+    ("written", "xpath", "found"),
+    [
+        (b"<a x='&lt;&quot;&#10;&amp;'>b</a>", "//a[@x = '<\"\n&']", "b"),
+        (b"<a>1&#13;&lt;2]]&gt;</a>", "//a", "1\r<2]]>"),
+        (b"<p:a xmlns:p='urn:p' p:xmlns='urn:q' p:x='1'>b</p:a>", "//a[@x = 1]", "b"),
+        ("<Zahlungsträger>ü\U0001f600</Zahlungsträger>".encode(), "//Zahlungsträger", "ü\U0001f600"),
+    ],
+)
+def test_what_xpaths_see(written: bytes, xpath: str, found: str) -> None:
+    """Whatever a document has reaches the search as it is, also what means something in XML."""
+    assert read(io.BytesIO(b"<r>%s</r>" % written), xpaths=[xpath]).xpaths == {xpath: found}
 
 
 def test_xpath_that_cannot_be_asked(tmp_path: Path) -> None:
@@ -163,7 +196,7 @@ def test_xpath_that_cannot_be_asked(tmp_path: Path) -> None:
     needs = "- {channel: {xpath: //Note}}"
     for mapping, raises in ((needs, True), (f"- {{file: '.*', channel: x}}\n{needs}", False)):
         rules = rules_of(tmp_path, mapping)
-        unasked = replace(read(io.BytesIO(invoice())), xpaths={})
+        unasked = replace(read(io.BytesIO(invoice())), xpaths={"//Note": Unfit("it crashed", is_lasting=False)})
         with pytest.raises(Unanswered) if raises else nullcontext():
             assert identify(unasked, file_name="a.xml", mapping=rules).channel == "x"
 
@@ -187,11 +220,6 @@ def test_functions_of_an_xpath(tmp_path: Path) -> None:
     """What stands before brackets and is no function is none: operators, node types, texts, names of elements."""
     for xpath in ("//a[(b) and (c) or not(d)]", "//a/ancestor::node()", "concat('who(', '(what(')", "(//a)[last()]"):
         assert rules_of(tmp_path, f'- {{channel: {{xpath: "{xpath}"}}}}').xpaths == (xpath,)
-
-
-def test_xpath_held_up_by_none() -> None:
-    """Documents that are read at the same time don't wait for each other: lxml locks an XPath while it is asked."""
-    assert compiled("//ID") is not compiled("//ID")
 
 
 def test_bad_xpath(tmp_path: Path) -> None:

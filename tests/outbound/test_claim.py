@@ -20,6 +20,7 @@ from support.stepping import under_way
 from support.systems import writers_unknown
 
 from filedrop.files import FileStamp, InUse
+from filedrop.identify.xpath_tree import Unfit
 from filedrop.journal import Waiver
 from filedrop.model.document import Need, State, new_id
 from filedrop.model.fault import Fault
@@ -604,7 +605,10 @@ def test_a_rule_without_an_answer(make_bench: Callable[..., Bench]) -> None:
     claimed = bench.claimed()
     assert claimed.opened is not None
     assert claimed.opened.reading is not None
-    document, unasked = claimed.document, replace(claimed.opened.reading, xpaths={})
+    document, unasked = (
+        claimed.document,
+        replace(claimed.opened.reading, xpaths={"//Note": Unfit("it crashed", is_lasting=False)}),
+    )
     assert (claimed.can_be_posted, document.channel) == (True, "Thank you for your order.")
     document = document.but(receiver=None)
     for _ in range(2):
