@@ -76,7 +76,7 @@ def _rows(config: Config, journal: Journal | None, validator: Validator | None) 
                     if verdict == SENDS:
                         verdict, why, _ = validated(config, validator, document, folder.at() / name, why)
                     there = folder.stamp("", name)
-                    if verdict == SENDS and there and (lacks := folder.waits_for(name, there.modified)):
+                    if verdict == SENDS and there and (lacks := folder.ready.missing(name, there.modified)):
                         verdict, why = NOT_READY, "; ".join(filter(None, (f"it waits for {lacks}", why)))
                     yield _row(document, HELD if held and verdict == SENDS else verdict, why)
             except NotYetThere:

@@ -17,7 +17,7 @@ from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config, open_jour
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
-from filedrop.files import FileStamp, InUse, discard, open_regular, place, replace_whole, stamp
+from filedrop.files import FileStamp, discard_seen, open_regular, place, stamp
 from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
@@ -77,9 +77,8 @@ class Failed:
                 continue
             for entry, seen in left:
                 if seen:
-                    _clear(entry, seen)
-            if ready_file := self.folder.ready_file(name):  # only now: before, another's might lie there
-                replace_whole(here / ready_file, b"", draft_in=self.folder.at("sending"))
+                    discard_seen(entry, seen)
+            self.folder.ready.write(name, self.folder.at("sending"))  # only now: before, another's might lie there
             here.sync()
             return name
         raise AssertionError  # free_names never ends
@@ -125,17 +124,6 @@ def _seen(left: Entry) -> FileStamp | None:
         return stamp(left) if left.is_file() else None
     except OSError:  # its name would be too long
         return None
-
-
-def _clear(left: Entry, seen: FileStamp) -> None:
-    """Remove a note or sidecar, but not another one: a daemon may have failed the document again meanwhile."""
-    taken = left.directory.draft()
-    with suppress(FileNotFoundError, FileExistsError, InUse):  # it was cleared away; there is a newer one; it stays
-        place(left, taken)
-        if stamp(taken) != seen:
-            place(taken, left)
-            return
-    discard(taken)
 
 
 @click.command(epilog="\b\nExample: filedrop retry acme invoice-1001.xml")

@@ -17,6 +17,7 @@ a folder, which its users may have made, are never followed: see `Directory`.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -68,6 +69,7 @@ __all__ = [
     "create_temporary",
     "create_whole",
     "discard",
+    "discard_seen",
     "finish_move",
     "flush",
     "identity_at",
@@ -146,3 +148,22 @@ def stamp(entry: Entry) -> FileStamp | None:
         return FileStamp.of(entry.lstat())
     except FileNotFoundError:
         return None
+
+
+def discard_seen(entry: Entry, seen: FileStamp) -> None:
+    """Remove the file that was seen there, and never another one that has its name now. Raises OSError.
+
+    The file is taken, looked at, and given back if it is another one. A killed process leaves it to `finish_move`.
+    """
+    inodes = entry.directory.abilities.inodes
+    if not inodes and stamp(entry) != seen:  # there, a move may cut the time of a file
+        return
+    taken = entry.directory.moving(entry.name)
+    with contextlib.suppress(FileNotFoundError, InUse):  # it is gone; somebody has it open, and it stays
+        place(entry, taken)
+        is_other = stamp(taken) != seen if inodes else taken.lstat().st_size != seen.size
+        if is_other:
+            with contextlib.suppress(FileExistsError):  # a still newer one has the name: this one is out of date
+                place(taken, entry)
+                return
+        discard(taken)

@@ -197,7 +197,7 @@ else:
         """
         if target.exists():
             raise _taken(source, target)
-        if DRAFT.fullmatch(target.name):
+        if DRAFT.fullmatch(target.name) or MOVING.fullmatch(target.name):
             _rename(source, target)
             return
         own = source

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, DocumentError
-from filedrop.files import Entry, InUse, discard, identity_of, place
+from filedrop.files import Entry, InUse, discard, discard_seen, identity_of, place
 from filedrop.journal import Drop, Waiver
 from filedrop.model.document import LET_THROUGH, Document, Event, State
 from filedrop.model.fault import Fault
@@ -188,6 +188,9 @@ def _move_in(
 
     if not folder.abilities.inodes:  # it is read again: an SMB server gives no second name to an open file
         ready.close()
+    # Once the document is gone, a system that uses the same names each time may write the next one's ready file.
+    files = (ready.name, ready.pdf.found.where.name) if ready.pdf.found else (ready.name,)
+    ready_files = list(folder.ready.seen(*files))
     try:
         if file:
             place(folder.at() / ready.name, folder.at("sending") / file, identity)
@@ -203,6 +206,8 @@ def _move_in(
         put_back(folder, file, ready.name)
         return None
     desk.scanner.forget(ready.name)
+    for ready_file, seen in ready_files:
+        discard_seen(ready_file, seen)
     _clear_beside(folder, ready.name)
     return file, opened
 
@@ -226,7 +231,6 @@ def _has_brought_pdf(desk: Desk, ready: ReadyFile, file: str) -> bool:
     except FileExistsError:  # of an open document that has come back, whose PDF has stayed
         return target.is_file()
     desk.scanner.forget(source.name)
-    _clear_ready_files(desk.folder, source.name)
     return True
 
 
@@ -257,15 +261,9 @@ def _compare(desk: Desk, file: str, ready: ReadyFile) -> tuple[bool, OpenedDocum
     return is_same, opened if is_used else None
 
 
-def _clear_ready_files(folder: OutboundFolder, name: str) -> None:
-    for ready_file in folder.ready_files(name):
-        discard(folder.at() / ready_file)
-
-
 def _clear_beside(folder: OutboundFolder, name: str) -> None:
-    """Remove the ready files, and what was beside a document that was moved back: note and sidecar have been read."""
+    """Remove what was beside a document that was moved back: note and sidecar have been read."""
     here = folder.at()
-    _clear_ready_files(folder, name)
     discard(here / f"{name}.why.txt")
     left = here / f"{name}.json"
     if left.exists() and (content := sidecar.read(left)) is not None:

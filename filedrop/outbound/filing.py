@@ -68,7 +68,7 @@ class Move:
         self._source = source
         self._identity = identity
         self._home = _home(folder, document)
-        self._ready_file = folder.ready_file
+        self._ready = folder.ready
         self._language = folder.language
         ends = (*folder.ends, *companions(document))
         self._names = folder.free_names(self._home, shortened(document.dropped_as), ends)
@@ -84,7 +84,7 @@ class Move:
         said = sidecar.outbound(document, name, has_copy=has_copy(document, self._source))
         self._drafts = {".json": drafts.write(said)}
         if document.state is State.FAILED and document.error:
-            note = sidecar.why(document, document.error, name, self._ready_file(name), language=self._language)
+            note = sidecar.why(document, document.error, name, self._ready.name(name), language=self._language)
             self._drafts[".why.txt"] = drafts.write(note)
 
     @property

@@ -151,11 +151,11 @@ def remember_in_use(desk: Desk, name: str, error: InUse) -> None:
 def _wait(desk: Desk, name: str, status: os.stat_result, unchanged: float) -> float:
     """How many more seconds the writer may need, 0 if it is done. Raises InUse where it certainly isn't."""
     entry = desk.folder.at() / name
-    if desk.folder.ready_file(name) is None:
+    if not desk.folder.ready.ends:
         closed = is_closed(entry) and desk.folder.local  # on a server, not everybody is seen who writes
         closed |= desk.scanner.is_closed(name)
         return wait_for_writer(unchanged, settle=desk.shared.rules.settle, closed=closed, local=desk.folder.local)
-    if desk.folder.waits_for(name, status.st_mtime_ns):
+    if desk.folder.ready.missing(name, status.st_mtime_ns):
         return desk.shared.rules.rescan.total_seconds()
     is_closed(entry)  # for the InUse that it raises on Windows; asked last: just then nobody else can open it
     return 0.0

@@ -63,7 +63,7 @@ def _look_without(desk: Desk, name: str, status: os.stat_result) -> PdfLook | No
         longest = max(longest, rules.rescan)
     refusal = missing(name) if is_required else None
     patience = longest.total_seconds() - desk.scanner.unchanged(name, status, _clock(desk))
-    if patience <= 0 or desk.folder.ready_file(name):  # the ready file says that both are there
+    if patience <= 0 or desk.folder.ready.ends:  # the ready file says that both are there
         return PdfLook(refusal=refusal)
     _remember(desk, name, status, pdf_name(name, PDF_SUFFIXES[0]), patience, fault=refusal)
     return None
@@ -100,7 +100,7 @@ def _remember(
 
 def _wait(desk: Desk, name: str, status: os.stat_result) -> float:
     """How many more seconds the writer of a PDF may need."""
-    if desk.folder.ready_file(name):
+    if desk.folder.ready.ends:
         return 0.0
     try:
         closed = is_closed(desk.folder.at() / name) and desk.folder.local

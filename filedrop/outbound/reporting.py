@@ -97,7 +97,7 @@ def _why(desk: Desk, name: str, seen: Seen) -> str:
     if seen.waits_for:
         return _why_without_pdf(desk, seen)
     if seen.fault is None:
-        if ready_file := desk.folder.ready_file(name):
+        if ready_file := desk.folder.ready.name(name):
             return f"it waits for {ready_file}, which must not be older than this file"
         return "its writer may not have finished; filedrop takes the file when it stops changing"
     what = seen.fault.message.rstrip(".")

@@ -89,7 +89,6 @@ class Scanner:
             self._is_woken = True
         if taken.are_lost:
             self._closed.clear()
-        ready_ends = self._folder.ready_files("")
         for event in taken.events:
             name = event.name
             if isinstance(event, Closed) and len(self._closed) < CLOSED:  # beyond, a file has to settle
@@ -97,7 +96,7 @@ class Scanner:
             elif not isinstance(event, Closed):
                 self._closed.discard(name)
             if not isinstance(event, Written):
-                self._had_turn -= {name, *map(name.removesuffix, ready_ends)}
+                self._had_turn -= {name, *map(name.removesuffix, self._folder.ready.ends)}
                 if self._folder.is_pdf(name) and len(self._with_news) < CLOSED:
                     self._with_news.add(stem(name))
 
@@ -183,7 +182,7 @@ class Scanner:
 
     def waits_for_writers(self) -> bool:
         """Whether a file may become ready just because `settle` passes. Thread-safe."""
-        if self._folder.ready_file(""):
+        if self._folder.ready.ends:
             return False
         return any(seen.fault is None for seen in self.seen.copy().values())
 
@@ -206,4 +205,4 @@ class Scanner:
         if name in self._had_turn:
             return self._settling.get(name, math.inf) <= now
         is_new_or_settled = self._settling.get(name, -math.inf) <= now
-        return is_new_or_settled or name in self._closed or self._folder.ready_file(name) is not None
+        return is_new_or_settled or name in self._closed or bool(self._folder.ready.ends)

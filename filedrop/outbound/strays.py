@@ -233,7 +233,7 @@ def _status(folder: OutboundFolder, place: str, name: str) -> os.stat_result | N
 
 def _belongs(entry: Entry, folder: OutboundFolder) -> bool:
     """Whether this is a note, sidecar or ready file whose document is there, or a sidecar that is cleared away soon."""
-    for end in (*BESIDE, POSTED, *folder.ready_files("")):
+    for end in (*BESIDE, POSTED, *folder.ready.ends):
         base = entry.name.removesuffix(end)
         if base not in ("", entry.name) and entry.with_name(base).exists():
             return True
@@ -258,7 +258,7 @@ def _candidate(desk: Desk, name: str, why: str) -> PossibleStray | None:
     """A file that is no document by its name; None where such names are expected."""
     if is_of_the_system(name) or desk.folder.expects(name):
         return None
-    if name.endswith(tuple(desk.folder.ready_files(""))):
+    if name.endswith(desk.folder.ready.ends):
         return PossibleStray(WHILE_WRITTEN, name, READY_ALONE)
     if is_temporary(name):
         return PossibleStray(WHILE_WRITTEN, name, BEING_WRITTEN)

@@ -18,6 +18,7 @@ from filedrop.storage.hold import HoldFiles, hold_files, is_hold_name
 from filedrop.storage.marker import Marker
 from filedrop.storage.names import BESIDE, PDF_SUFFIXES, POSTED, is_pdf_name, matcher, names_document, shortened
 from filedrop.storage.own_name import move
+from filedrop.storage.ready_files import ReadyFiles
 from filedrop.storage.withdrawal import withdraw
 from filedrop.texts.languages import ENGLISH
 
@@ -39,8 +40,8 @@ PLACES = ("sending", "sent", "archive", "failed")
 class OutboundFolder(Folder):
     """An `outbound/` with its `sending/`, `sent/`, `archive/` and `failed/`.
 
-    `takes_answers`: the company's answers to received documents are sent from here (outbound/answers). `has_pdfs`: a
-    PDF belongs to the document of its name.
+    `ready`: its ready files. `takes_answers`: the company's answers to received documents are sent from here
+    (outbound/answers). `has_pdfs`: a PDF belongs to the document of its name.
     """
 
     subfolders = PLACES
@@ -66,7 +67,7 @@ class OutboundFolder(Folder):
         self.ends = (*BESIDE, *PDF_SUFFIXES) if has_pdfs else BESIDE  # of files by which a name is taken
         self._matches = matcher(patterns)
         self._expects = matcher(ignore) if ignore else None
-        self._ready_suffix = ready_suffix
+        self.ready = ReadyFiles(self.at, ready_suffix)
         self._marked_ahead = -math.inf
         self._cleared = False  # of a killed process's drafts
         self._hold_files = HoldFiles()
@@ -112,9 +113,7 @@ class OutboundFolder(Folder):
 
     def names_document(self, name: str) -> bool:
         """Whether this is a document's name, by the folder's patterns. In `outbound/` itself, a hold file's isn't."""
-        if self._ready_suffix and name.lower().endswith(self._ready_suffix.lower()):
-            return False
-        return names_document(name) and not self.is_pdf(name) and self._matches(name)
+        return names_document(name) and not (self.ready.is_name(name) or self.is_pdf(name)) and self._matches(name)
 
     def is_pdf(self, name: str) -> bool:
         """Whether a file of this name belongs to a document, as its PDF, by the present settings."""
@@ -172,25 +171,6 @@ class OutboundFolder(Folder):
                     move(here / name, sending / free, own, identity, draft_in=sending)
                     return free
         raise AssertionError  # free_names never ends
-
-    def ready_file(self, name: str) -> str | None:
-        """The file that signals that `name` is ready; None where the configuration has no ready_suffix."""
-        return next(iter(self.ready_files(name)), None)
-
-    def ready_files(self, name: str) -> list[str]:
-        """The files that signal that `name` is ready, each by itself: their suffixes differ in case."""
-        suffix = self._ready_suffix
-        ends = (suffix, suffix.upper(), suffix.lower(), suffix.title()) if suffix else ()
-        return [f"{name}{end}" for end in dict.fromkeys(ends)]
-
-    def waits_for(self, name: str, changed_ns: int) -> str | None:
-        """The ready file that `name` lacks: it is missing, or older than the file was `changed_ns`; None for none."""
-        ready_files = self.ready_files(name)
-        for ready_file in ready_files:
-            with suppress(OSError):  # it is missing, or its name is too long
-                if (self.at() / ready_file).lstat().st_mtime_ns >= changed_ns:
-                    return None
-        return ready_files[0] if ready_files else None
 
     def stamp(self, place_in: str, file: str) -> FileStamp | None:
         """The stamp of a file, or None where there is none."""

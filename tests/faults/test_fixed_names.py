@@ -1,0 +1,121 @@
+"""An old system uses the same names for each export, and writes the next one as soon as the last document is gone.
+
+Each invoice is sent once, and the export never stands still, whatever filedrop just does and wherever it is killed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from support.exports import NAME, Exports, number_of, pdf_of, pdfs_in
+from support.plug import tapped
+from support.prepared import Steps
+
+from filedrop.files import Directory, FileStamp, discard_seen, finish_move, on_their_way
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from support.stepping import Clock
+    from support.world import World
+
+READY = ".ready"
+EXPORTS = 4
+MANY = 200  # looks, within which all is sent
+
+
+class Killed(BaseException):
+    """filedrop was killed: nothing that it does after that has any effect."""
+
+
+def go_on(steps: Steps, exports: Exports) -> None:
+    """Let the system export, and filedrop send, until all is sent."""
+    for _ in range(MANY):
+        exports.take_all()
+        if len(steps.sent()) >= exports.number:
+            break
+        steps.go_on(150)
+    steps.go_on(3600)
+
+
+def check(steps: Steps, exports: Exports, *, has_pdf: bool) -> None:
+    """Each export was written and sent once, with its own PDF, and nothing is left."""
+    assert exports.written == exports.number, f"the export stands still\n{steps.world}"
+    sent = {number_of(content): pdfs_in(content) for content in steps.sent()}
+    assert len(steps.sent()) == exports.number, steps.world
+    assert sent == {number: [pdf_of(number)] * has_pdf for number in range(1, exports.number + 1)}
+    assert not [name for name in steps.lying() if not name.startswith("archive/")]
+
+
+@pytest.mark.parametrize("waits_for", [NAME, f"{NAME}{READY}"])
+@pytest.mark.parametrize("by_rename", [False, True], ids=["in place", "by rename"])
+def test_next_export_at_each_moment(
+    make_world: Callable[..., World], clock: Clock, waits_for: str, *, by_rename: bool
+) -> None:
+    """The next export's files are written as early as can be: its ready file isn't taken for that of the last."""
+    steps = Steps(make_world, clock, ready_suffix=READY)
+    exports = Exports(steps.world.outbound, EXPORTS, ready=READY, by_rename=by_rename, waits_for=waits_for)
+    with tapped(lambda _: exports.take_all()):
+        go_on(steps, exports)
+    check(steps, exports, has_pdf=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Directory:
+    return Directory.open(tmp_path)
+
+
+def test_discard_seen(folder: Directory, tmp_path: Path) -> None:
+    """The file that was seen is removed; one that has its name by then stays, also if it is as large."""
+    entry, path = folder / "a.ready", tmp_path / "a.ready"
+    path.write_bytes(b"1")
+    seen = FileStamp.of(entry.lstat())
+    discard_seen(entry, seen)
+    discard_seen(entry, seen)
+    assert not list(tmp_path.iterdir())
+    path.write_bytes(b"2")
+    os.utime(path, ns=(seen.modified + 1, seen.modified + 1))
+    discard_seen(entry, seen)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.ready": b"2"}
+
+
+@pytest.mark.parametrize("by_links", [False, True])
+def test_discard_seen_while_others_write(
+    folder: Directory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_links: bool
+) -> None:
+    """Killed at any moment, with a newer file written at any moment: the newer one is there in the end, and alone."""
+    if by_links:
+        monkeypatch.setattr("filedrop.files.system._renameat2", None)
+    path = tmp_path / "a.ready"
+
+    def discard(written_at: int, killed_at: int) -> bool:
+        """Remove it, while another is written before the n-th call. Returns whether that was written."""
+
+        def act(_: str) -> None:
+            if len(tap.steps) == written_at:
+                path.unlink(missing_ok=True)
+                path.write_bytes(b"new")
+            if len(tap.steps) >= killed_at:
+                raise Killed
+
+        path.write_bytes(b"old")
+        seen = FileStamp.of((folder / "a.ready").lstat())
+        with suppress(Killed), tapped(act) as tap:
+            discard_seen(folder / "a.ready", seen)
+        return written_at <= min(killed_at, len(tap.steps))
+
+    for written_at, killed_at in itertools.product(range(1, 8), repeat=2):
+        is_written = discard(written_at, killed_at)
+        for moving, name in on_their_way(folder):
+            finish_move(moving, [name, "second"])
+        lying = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+        assert lying.pop("second", b"old") == b"old"
+        assert (lying.pop("a.ready", b"") == b"new") or not is_written
+        assert not lying
+        for each in tmp_path.iterdir():
+            each.unlink()
