@@ -17,7 +17,7 @@ from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config, open_jour
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
-from filedrop.files import FileStamp, discard_seen, open_regular, place, stamp
+from filedrop.files import FileStamp, discard_seen, open_regular, stamp
 from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
@@ -29,7 +29,7 @@ from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import OutboundFolder, outbound_folder
-from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_beside, shortened
+from filedrop.storage.names import BESIDE, POSTED, pdfs_beside, shortened
 from filedrop.storage.own_name import move, own_name_beside
 from filedrop.texts.printable import looks_like, printable
 
@@ -68,11 +68,11 @@ class Failed:
         here, failed = self.folder.at(), self.entry
         own = own_name_beside(failed) or self.name
         left = [(entry, _seen(entry)) for entry in map(failed.beside, (*BESIDE, POSTED))]
-        pdfs = pdfs_beside(failed, self.folder.names_document)
-        for name in self.folder.free_names(here, shortened(own), (*BESIDE, *pdfs)):
+        pdfs = [failed.with_name(name) for name in pdfs_beside(failed, self.folder.names_document)]
+        for name in self.folder.free_names(here, shortened(own), (*BESIDE, *(pdf.name for pdf in pdfs))):
             try:
-                with self._permitted(permitted_by, name), _moved(failed, here / name, pdfs):
-                    move(failed, here / name, own, draft_in=self.folder.at("sending"))
+                with self._permitted(permitted_by, name):
+                    move(failed, here / name, own, draft_in=self.folder.at("sending"), pdfs=pdfs)
             except FileExistsError:
                 continue
             for entry, seen in left:
@@ -99,23 +99,6 @@ class Failed:
         except OSError:
             journal.waivers.end(folder, [name])
             raise
-
-
-@contextmanager
-def _moved(failed: Entry, target: Entry, pdfs: Iterable[str]) -> Iterator[None]:
-    """Move the PDFs of a document before it, so that the daemon finds both; after an error, they go back."""
-    moved = list[str]()
-    for pdf in pdfs:
-        with suppress(FileNotFoundError):
-            place(beside(failed, pdf), beside(target, pdf))
-            moved.append(pdf)
-    try:
-        yield
-    except OSError:
-        for pdf in moved:
-            with suppress(FileNotFoundError, FileExistsError):
-                place(beside(target, pdf), beside(failed, pdf))
-        raise
 
 
 def _seen(left: Entry) -> FileStamp | None:

@@ -23,7 +23,7 @@ from filedrop.outbound.preparing import keep_copy, was_posted
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage import sidecar
 from filedrop.storage.names import POSTED, beside, pdf_name, shortened
-from filedrop.storage.own_name import clear_copy, clear_left
+from filedrop.storage.own_name import brought, clear_copy, clear_left
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -181,6 +181,8 @@ def _move_in(
     Returns its name there, and the file, opened. None if it is gone, or was written or replaced before the move.
     """
     folder, identity = desk.folder, identity_of(ready.status, desk.folder.abilities)
+    found = ready.pdf.found
+    pdfs = [found.where] if found is not None and isinstance(found.where, Entry) else []
 
     def is_spoken_for(name: str) -> bool:
         is_asked = is_known or name != shortened(dropped_as)
@@ -188,50 +190,46 @@ def _move_in(
 
     if not folder.abilities.inodes:  # it is read again: an SMB server gives no second name to an open file
         ready.close()
-    # Once the document is gone, a system that uses the same names each time may write the next one's ready file.
-    files = (ready.name, ready.pdf.found.where.name) if ready.pdf.found else (ready.name,)
+    # Once the document is gone, a system that uses the same names each time writes the files of the next one.
+    files = [ready.name, *(pdf.name for pdf in pdfs)]
     ready_files = list(folder.ready.seen(*files))
     try:
         if file:
-            place(folder.at() / ready.name, folder.at("sending") / file, identity)
+            target = folder.at("sending") / file
+            others = [pdf for pdf in pdfs if not beside(target, pdf.name).exists()]  # its own may have stayed
+            with brought(others, target):
+                place(folder.at() / ready.name, target, identity)
         else:
             ends = (*folder.ends, POSTED) if desk.shared.rules.prepare.is_on else folder.ends
-            file = folder.claim(ready.name, is_spoken_for, dropped_as=dropped_as, identity=identity, ends=ends)
+            file = folder.claim(
+                ready.name, is_spoken_for, dropped_as=dropped_as, identity=identity, ends=ends, pdfs=pdfs
+            )
     except FileNotFoundError:
         return None
     is_same, opened = _compare(desk, file, ready)
-    if not (is_same and _has_brought_pdf(desk, ready, file)):
+    if not (is_same and _has_its_pdf(folder, ready, file)):
         if opened is not None and opened is not ready.opened:
             opened.close()
         put_back(folder, file, ready.name)
         return None
-    desk.scanner.forget(ready.name)
+    for name in files:
+        desk.scanner.forget(name)
     for ready_file, seen in ready_files:
         discard_seen(ready_file, seen)
     _clear_beside(folder, ready.name)
     return file, opened
 
 
-def _has_brought_pdf(desk: Desk, ready: ReadyFile, file: str) -> bool:
-    """Move the PDF of a claimed file after it. False where that is gone or in use. Raises OSError.
+def _has_its_pdf(folder: OutboundFolder, ready: ReadyFile, file: str) -> bool:
+    """Whether the PDF in `sending/` is the one that was looked at. Raises OSError.
 
-    What was read of it is compared when it is put into the document.
+    Where no inode tells, its content is compared when it is put into the document.
     """
     found = ready.pdf.found
     if found is None:
         return True
-    source = found.where
-    if not isinstance(source, Entry):
-        raise TypeError(source)
-    target = beside(desk.folder.at("sending") / file, found.file.name)
-    try:
-        place(source, target)
-    except (FileNotFoundError, InUse):
-        return False
-    except FileExistsError:  # of an open document that has come back, whose PDF has stayed
-        return target.is_file()
-    desk.scanner.forget(source.name)
-    return True
+    there = folder.stamp("sending", pdf_name(file, found.file.name))
+    return there == found.stamp if folder.abilities.inodes else there is not None
 
 
 def _compare(desk: Desk, file: str, ready: ReadyFile) -> tuple[bool, OpenedDocument | None]:

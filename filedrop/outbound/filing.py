@@ -11,7 +11,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FiledropError
-from filedrop.files import NO_FILE, FileStamp, InUse, discard, identity_at, identity_of, make_folder, open_known, place
+from filedrop.files import (
+    NO_FILE,
+    FileStamp,
+    InUse,
+    discard,
+    identity_at,
+    identity_of,
+    make_folder,
+    open_known,
+    place,
+    replace_whole,
+)
 from filedrop.model.document import State
 from filedrop.storage import sidecar
 from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_beside, shortened
@@ -170,17 +181,29 @@ def has_copy(document: Document, entry: Entry) -> bool:
 
 
 def put_back(folder: OutboundFolder, file: str, dropped_as: str) -> None:
-    """Move a claimed file back to `outbound/`, with its PDF; its copy is made again. Raises OSError."""
+    """Move a claimed file back to `outbound/`, and then its PDF; its copy is made again. Raises OSError.
+
+    Here the document goes first: while it is there, a system that uses the same names each time writes nothing. If its
+    PDF can't follow under that name, both get the next one. A file that was claimed was ready: it gets a ready file.
+    """
     here, sending = folder.at(), folder.at("sending")
-    pdfs = pdfs_beside(sending / file, folder.names_document)
+    claimed = source = sending / file
+    pdfs = pdfs_beside(claimed, folder.names_document)
+    discard(claimed.beside(POSTED))
     for name in folder.free_names(here, dropped_as, (*BESIDE, *pdfs)):
         with suppress(FileExistsError):
-            move(sending / file, here / name, dropped_as, draft_in=sending)
-            _clear_notes(sending / file)
-            discard((sending / file).beside(POSTED))
+            if pdfs:  # after a kill, they follow by this
+                replace_whole(claimed.beside(".json"), sidecar.name_alone(dropped_as, file, name), draft_in=sending)
+            if not any(folder.ready.seen(name)):
+                folder.ready.write(name, sending)
+            move(source, here / name, dropped_as, draft_in=sending)
+            if source != claimed:
+                _clear_notes(source)
+            source = here / name
             for pdf in pdfs:
-                with suppress(FileNotFoundError, FileExistsError):
-                    place(sending / pdf, beside(here / name, pdf))
+                with suppress(FileNotFoundError):
+                    place(sending / pdf, beside(source, pdf))
+            _clear_notes(claimed)
             return
 
 

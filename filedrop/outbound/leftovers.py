@@ -130,7 +130,7 @@ def put_back_changed(desk: Desk, document: Document) -> None:
     """Move a file that changed after its claim back to `outbound/`, where readiness begins again (contract 1)."""
     shared = desk.shared
     with desk.health.tolerant():
+        shared.journal.documents.record(document.taken(shared.now()))  # first: a file without a row is put back
         put_back(desk.folder, document.file, document.dropped_as)
-        shared.journal.documents.record(document.taken(shared.now()))
         shared.log.info("document.changed", **document.log_facts)
     desk.scanner.wake()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from filedrop.files import FileStamp, InUse, changed_at, is_closed, open_regular, place
 from filedrop.outbound.pdfs import NO_PDF, PdfLook, look_into, missing
 from filedrop.outbound.readiness import SOON, Clock, wait_for_writer
-from filedrop.storage.names import PDF_SUFFIXES, pdf_name, pdfs_of
+from filedrop.storage import sidecar
+from filedrop.storage.names import PDF_SUFFIXES, pdf_name, pdfs_of, stem
 from filedrop.storage.own_name import moved_back
 
 if TYPE_CHECKING:
@@ -47,10 +48,15 @@ def look_for_pdf(desk: Desk, name: str, status: os.stat_result, *, is_awaited: b
 
 
 def return_pdfs(desk: Desk, pdfs: Iterable[str]) -> None:
-    """Move PDFs that are alone in `sending/` back to `outbound/`: the claim was cut off between the two."""
-    for name in pdfs if desk.folder.has_pdfs else ():
+    """Move PDFs that are alone in `sending/` back to `outbound/`: the move of their document was cut off."""
+    here, sending = desk.folder.at(), desk.folder.at("sending")
+    before = dict[str, str]()  # the names in `outbound/`, by the stems here
+    for note, document in desk.folder.notes("sending"):
+        if note.endswith(".json") and (name := sidecar.name_before(sending / note)):
+            before[stem(document)] = name
+    for pdf in pdfs:
         with suppress(FileNotFoundError, FileExistsError):
-            place(desk.folder.at("sending") / name, desk.folder.at() / name)
+            place(sending / pdf, here / pdf_name(before.get(stem(pdf), pdf), pdf))
             desk.scanner.wake()
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.errors import DocumentError
-from filedrop.files import InUse, open_regular
+from filedrop.files import FileStamp, InUse, open_known, open_regular
 from filedrop.files.rights import explain
 from filedrop.identify import is_pdf
 from filedrop.model.prepared import PdfFile
@@ -35,10 +35,11 @@ _END, _WITHIN = b"%%EOF", 1024  # the end of a PDF is in its last bytes (ISO 320
 
 
 class FoundPdf(NamedTuple):
-    """A PDF, and where it is."""
+    """A PDF, where it is, and its stamp when it was looked at; None for one that is in `sending/`."""
 
     where: Where
     file: PdfFile
+    stamp: FileStamp | None = None
 
     def opened(self) -> Pdf:
         """The PDF, to be put into its document. Reading it raises OSError, and Changing where it is another one."""
@@ -81,7 +82,7 @@ def look_into(
     (pdf, pdf_status), *others = pdfs
     if others:
         return PdfLook(None, _refusal("two", document, pdf, company, other=others[0][0].name))
-    unread = FoundPdf(pdf, PdfFile(pdf.name, pdf_status.st_size, ""))
+    unread = FoundPdf(pdf, PdfFile(pdf.name, pdf_status.st_size, ""), FileStamp.of(pdf_status))
     if pdf_status.st_size > prepare.pdf_size:
         limits = {"size": size(pdf_status.st_size), "limit": size(prepare.pdf_size)}
         return PdfLook(unread, _refusal("size", document, pdf, company, **limits))
@@ -101,13 +102,15 @@ def look_into(
 def read_pdf(pdf: Where) -> tuple[FoundPdf, bool]:
     """A PDF that was read, and whether it has a beginning and an end. Raises OSError."""
     digest, head, tail, count = hashlib.sha256(), b"", b"", 0
-    with open_regular(pdf) as file:
+    file, status = open_known(pdf)
+    with file:
         for piece in iter(partial(file.read, PIECE), b""):
             digest.update(piece)
             head = head or piece[:_WITHIN]
             tail = (tail + piece[-_WITHIN:])[-_WITHIN:]
             count += len(piece)
-    return FoundPdf(pdf, PdfFile(pdf.name, count, digest.hexdigest())), is_pdf(head) and _END in tail
+    found = FoundPdf(pdf, PdfFile(pdf.name, count, digest.hexdigest()), FileStamp.of(status))
+    return found, is_pdf(head) and _END in tail
 
 
 def is_same(found: FoundPdf) -> bool:

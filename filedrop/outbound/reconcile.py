@@ -218,7 +218,8 @@ def _compare_sending(
     lone = sorted(name for name in unknown if not folder.names_document(name))
     lone_pdfs = without_document(pdfs, there | {name for name, _ in files})  # a move may have been cut off before it
     twice = findings.twice("PDFs in sending", lone_pdfs)
-    return_pdfs(desk, lone_pdfs if findings.is_first else twice)
+    if folder.has_pdfs and (returned := lone_pdfs if findings.is_first else twice):
+        return_pdfs(desk, returned)
     lone += sorted(name for name in lone_pdfs if folder.stamp("sending", name) is not None)
     if desk.handover.is_idle():  # nobody has them open
         clear_silly(folder.at("sending"), lone)
@@ -282,7 +283,7 @@ def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
     """
     entry, shared = desk.folder.at("sending") / file, desk.shared
     own = own_name_beside(entry) or file
-    if desk.folder.has_pdfs and not doubtful:  # its claim was cut off, perhaps before that of its PDF
+    if desk.folder.has_pdfs and not doubtful:  # its claim was cut off, perhaps before it was compared
         with suppress(FileNotFoundError):
             put_back(desk.folder, file, own)
         desk.scanner.wake()

@@ -157,8 +157,9 @@ class OutboundFolder(Folder):
         dropped_as: str | None = None,
         identity: Identity | None = None,
         ends: Collection[str] = BESIDE,
+        pdfs: Collection[Entry] = (),
     ) -> str:
-        """Move a file of `outbound/` to a free name in `sending/`, and return that name.
+        """Move a file of `outbound/`, after its `pdfs`, to a free name in `sending/`, and return that name.
 
         `is_spoken_for`: whether the name may be another document's. `dropped_as`: the name that it was dropped with, if
         that is another. `identity`: the file's, where known. `ends`: as `free_names` takes them. Raises OSError
@@ -167,8 +168,9 @@ class OutboundFolder(Folder):
         own, here, sending = dropped_as or name, self.at(), self.at("sending")
         for free in self.free_names(sending, shortened(own), ends):
             if not is_spoken_for(free):
+                before = name if pdfs and free != name else ""
                 with suppress(FileExistsError):
-                    move(here / name, sending / free, own, identity, draft_in=sending)
+                    move(here / name, sending / free, own, identity, draft_in=sending, pdfs=pdfs, before=before)
                     return free
         raise AssertionError  # free_names never ends
 

@@ -8,15 +8,17 @@ number, as mostly in `invoice-2.xml`, is part of its own name.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from filedrop.files import InUse, create_whole, discard, place
+from filedrop.files import Entry, InUse, create_whole, discard, place
 from filedrop.storage import checked, sidecar
-from filedrop.storage.names import POSTED, may_be_given, may_be_renamed
+from filedrop.storage.names import POSTED, beside, may_be_given, may_be_renamed
 
 if TYPE_CHECKING:
-    from filedrop.files import Directory, Entry, Identity, Where
+    from collections.abc import Iterable, Iterator
+
+    from filedrop.files import Directory, Identity, Where
     from filedrop.identify import Reading
     from filedrop.journal import Journal
     from filedrop.model.document import Document
@@ -64,11 +66,11 @@ def moved_back(left: Entry, folder: str, journal: Journal) -> Document | None:
 
 def clear_left(left: Entry, folder: str, journal: Journal) -> None:
     """Remove sidecar and note of a document that was moved back from `failed/`. Raises OSError, JournalError."""
-    beside, note = left.beside(".json"), left.beside(".why.txt")
+    said, note = left.beside(".json"), left.beside(".why.txt")
     if moved_back(left, folder, journal):
-        discard(beside)
+        discard(said)
         discard(note)
-    elif note.exists() and not beside.exists() and not left.exists():  # in the reverse order of their writing
+    elif note.exists() and not said.exists() and not left.exists():  # in the reverse order of their writing
         discard(note)
 
 
@@ -80,20 +82,47 @@ def clear_copy(left: Entry, folder: str, journal: Journal) -> None:
 
 
 def move(
-    source: Entry, target: Entry, dropped_as: str, identity: Identity | None = None, *, draft_in: Directory
+    source: Entry,
+    target: Entry,
+    dropped_as: str,
+    identity: Identity | None = None,
+    *,
+    draft_in: Directory,
+    pdfs: Iterable[Entry] = (),
+    before: str = "",
 ) -> None:
-    """Rename a document that was dropped as `dropped_as`, without overwriting. Raises OSError, as `place` does.
+    """Rename a document that was dropped as `dropped_as`, after its PDFs. Raises OSError, as `place` does.
 
-    Where the target isn't its own name, a sidecar with that is written first, so that the file is never seen without
-    it. `draft_in` is the folder for the sidecar's draft.
+    Where the target isn't its own name, or its PDFs go back to the name `before` if the move is cut off, a sidecar with
+    these names is written first. `draft_in` is the folder for the sidecar's draft.
     """
-    if target.name == dropped_as:
-        place(source, target, identity)
-        return
-    beside = target.beside(".json")
-    create_whole(beside, sidecar.name_alone(dropped_as, target.name), draft_in=draft_in)
+    note, has_note = target.beside(".json"), before or target.name != dropped_as
+    if has_note:
+        create_whole(note, sidecar.name_alone(dropped_as, target.name, before), draft_in=draft_in)
     try:
-        place(source, target, identity)
+        with brought(pdfs, target):
+            place(source, target, identity)
     except (FileExistsError, FileNotFoundError, InUse):  # after any other error, the document may be there
-        discard(beside)
+        if has_note:
+            discard(note)
+        raise
+
+
+@contextmanager
+def brought(pdfs: Iterable[Entry], document: Entry) -> Iterator[None]:
+    """Move PDFs next to a document that follows them; they go back where it certainly didn't. Raises OSError.
+
+    They go first: while the document is in its old place, the names there are its own. A PDF that is gone is left out.
+    """
+    moved = list[tuple[Entry, Entry]]()
+    try:
+        for pdf in pdfs:
+            with suppress(FileNotFoundError):
+                place(pdf, target := beside(document, pdf.name))
+                moved.append((pdf, target))
+        yield
+    except (FileExistsError, FileNotFoundError, InUse):
+        for pdf, target in reversed(moved):
+            with suppress(FileNotFoundError, FileExistsError):
+                place(target, pdf)
         raise

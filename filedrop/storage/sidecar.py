@@ -115,9 +115,20 @@ def outbound(document: Document, file: str, *, has_copy: bool = True) -> bytes:
     return encoded(content)
 
 
-def name_alone(dropped_as: str, file: str) -> bytes:
-    """A sidecar that holds only the name that a file was dropped with, for one whose name is now `file`."""
-    return encoded({"filedrop": VERSION, "direction": "OUT", "file": file, "dropped_as": dropped_as})
+def name_alone(dropped_as: str, file: str, before: str = "") -> bytes:
+    """A sidecar that holds only the name that a file was dropped with, for one whose name is now `file`.
+
+    `before`: the name in `outbound/` that its PDFs go back to, if its move is cut off.
+    """
+    said = {"filedrop": VERSION, "direction": "OUT", "file": file, "dropped_as": dropped_as}
+    return encoded(said | ({"before": before} if before else {}))
+
+
+def name_before(where: Where) -> str | None:
+    """The name in `outbound/` that the PDFs of a file go back to, by its sidecar. Raises OSError."""
+    with suppress(ValueError):
+        return checked.name((read(where) or {}).get("before"))
+    return None
 
 
 def inbound(

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import itertools
 import os
-from contextlib import suppress
+import sys
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import pytest
 from support.exports import NAME, Exports, number_of, pdf_of, pdfs_in
 from support.plug import tapped
 from support.prepared import Steps
+from support.stepping import Clock
+from support.world import World
 
 from filedrop.files import Directory, FileStamp, discard_seen, finish_move, on_their_way
 
@@ -21,22 +24,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from support.stepping import Clock
-    from support.world import World
+    from support.matrix import Sample
 
 READY = ".ready"
 EXPORTS = 4
-MANY = 200  # looks, within which all is sent
+MANY = 100  # looks, within which all is sent
 
 
 class Killed(BaseException):
     """filedrop was killed: nothing that it does after that has any effect."""
 
 
-def go_on(steps: Steps, exports: Exports) -> None:
-    """Let the system export, and filedrop send, until all is sent."""
+def go_on(steps: Steps, exports: Exports, *, is_held: bool = False) -> None:
+    """Let the system export, and filedrop send, until all is sent; where it `is_held`, until all is claimed."""
     for _ in range(MANY):
         exports.take_all()
+        if is_held and exports.written == exports.number and not (steps.world.outbound / NAME).exists():
+            return
         if len(steps.sent()) >= exports.number:
             break
         steps.go_on(150)
@@ -54,15 +58,67 @@ def check(steps: Steps, exports: Exports, *, has_pdf: bool) -> None:
 
 @pytest.mark.parametrize("waits_for", [NAME, f"{NAME}{READY}"])
 @pytest.mark.parametrize("by_rename", [False, True], ids=["in place", "by rename"])
+@pytest.mark.parametrize("has_pdf", [False, True], ids=["alone", "with PDF"])
 def test_next_export_at_each_moment(
-    make_world: Callable[..., World], clock: Clock, waits_for: str, *, by_rename: bool
+    make_world: Callable[..., World], clock: Clock, waits_for: str, *, by_rename: bool, has_pdf: bool
 ) -> None:
-    """The next export's files are written as early as can be: its ready file isn't taken for that of the last."""
-    steps = Steps(make_world, clock, ready_suffix=READY)
-    exports = Exports(steps.world.outbound, EXPORTS, ready=READY, by_rename=by_rename, waits_for=waits_for)
+    """The next export's files are written as early as can be: none of them is taken for one of the last export."""
+    steps = Steps(make_world, clock, ready_suffix=READY, prepare='{pdf: "%s"}' % ("require" if has_pdf else "off"))
+    exports = Exports(
+        steps.world.outbound, EXPORTS, ready=READY, has_pdf=has_pdf, by_rename=by_rename, waits_for=waits_for
+    )
     with tapped(lambda _: exports.take_all()):
         go_on(steps, exports)
-    check(steps, exports, has_pdf=False)
+    check(steps, exports, has_pdf=has_pdf)
+
+
+@pytest.mark.parametrize("mode", ["embed", "require"])
+@pytest.mark.parametrize("step", ["take_all", "take_step"])
+def test_next_pdf_at_each_moment(make_world: Callable[..., World], clock: Clock, mode: str, step: str) -> None:
+    """Without ready files: the next PDF goes into its own invoice, whether its document is there at once or later."""
+    steps = Steps(make_world, clock, prepare=f"{{pdf: {mode}}}")
+    exports = Exports(steps.world.outbound, EXPORTS, has_pdf=True)
+    with tapped(lambda _: getattr(exports, step)()):
+        go_on(steps, exports)
+    check(steps, exports, has_pdf=True)
+
+
+def killed_at(base: Path, nth: int, ready: str, *, hold: bool) -> int:
+    """Kill filedrop before its n-th change, while a system exports on. Returns how many changes there were.
+
+    `hold`: what is claimed stays in `sending/` until then, so that the next export gets a number there.
+    """
+
+    def act(_: str) -> None:
+        if len(tap.steps) >= nth:
+            raise Killed
+        exports.take_all()
+
+    with ExitStack() as stack:
+        keys = {"prepare": "{pdf: embed}"} | ({"ready_suffix": ready} if ready else {})
+        steps = Steps(lambda **changes: stack.enter_context(World(base, **changes)), Clock(), **keys)
+        exports = Exports(steps.world.outbound, 3, ready=ready, has_pdf=True)
+        held = steps.world.outbound / "HOLD"
+        if hold:
+            held.touch()
+        with suppress(Killed), tapped(act) as tap:
+            go_on(steps, exports, is_held=hold)
+        steps.again()
+        held.unlink(missing_ok=True)
+        go_on(steps, exports)
+        check(steps, exports, has_pdf=True)
+        for path in steps.world.outbound.glob("archive/*/*.xml"):
+            assert path.with_suffix(".pdf").read_bytes() == pdf_of(number_of(path.read_bytes()))
+        return len(tap.steps)
+
+
+@pytest.mark.parametrize("ready", ["", READY], ids=["settled", "with ready files"])
+@pytest.mark.parametrize("hold", [False, True], ids=["sent", "held"])
+def test_killed_at_each_moment(tmp_path: Path, sample: Sample, ready: str, *, hold: bool) -> None:
+    """Killed before any of its changes: each export is sent once, with its own PDF, and the next one goes on."""
+    number = killed_at(tmp_path / "whole", sys.maxsize, ready, hold=hold)
+    for nth in sample(range(1, number + 1), 4):
+        killed_at(tmp_path / f"{nth}", nth, ready, hold=hold)
 
 
 @pytest.fixture
