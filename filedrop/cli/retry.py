@@ -17,7 +17,7 @@ from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config, open_jour
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
-from filedrop.files import FileStamp, discard_seen, open_regular, stamp
+from filedrop.files import FileStamp, discard_seen, open_regular, stamps
 from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
@@ -67,7 +67,7 @@ class Failed:
         """
         here, failed = self.folder.at(), self.entry
         own = own_name_beside(failed) or self.name
-        left = [(entry, _seen(entry)) for entry in map(failed.beside, (*BESIDE, POSTED))]
+        left = list(stamps(map(failed.beside, (*BESIDE, POSTED))))
         pdfs = [failed.with_name(name) for name in pdfs_beside(failed, self.folder.names_document)]
         for name in self.folder.free_names(here, shortened(own), (*BESIDE, *(pdf.name for pdf in pdfs))):
             try:
@@ -75,9 +75,8 @@ class Failed:
                     move(failed, here / name, own, draft_in=self.folder.at("sending"), pdfs=pdfs)
             except FileExistsError:
                 continue
-            for entry, seen in left:
-                if seen:
-                    discard_seen(entry, seen)
+            for entry, seen in left:  # a daemon may have failed the document again meanwhile
+                discard_seen(entry, seen)
             self.folder.ready.write(name, self.folder.at("sending"))  # only now: before, another's might lie there
             here.sync()
             return name
@@ -99,14 +98,6 @@ class Failed:
         except OSError:
             journal.waivers.end(folder, [name])
             raise
-
-
-def _seen(left: Entry) -> FileStamp | None:
-    """The stamp of a note or sidecar; None where there is none."""
-    try:
-        return stamp(left) if left.is_file() else None
-    except OSError:  # its name would be too long
-        return None
 
 
 @click.command(epilog="\b\nExample: filedrop retry acme invoice-1001.xml")

@@ -48,6 +48,7 @@ from filedrop.files.tree import Tree
 from filedrop.files.trial import try_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "on_their_way",
     "place",
     "replace_whole",
+    "stamps",
     "try_folder",
 ]
 
@@ -148,6 +150,15 @@ def stamp(entry: Entry) -> FileStamp | None:
         return FileStamp.of(entry.lstat())
     except FileNotFoundError:
         return None
+
+
+def stamps(entries: Iterable[Entry]) -> Iterator[tuple[Entry, FileStamp]]:
+    """Those of these entries where a file is, or a link, each with its stamp when it is looked at."""
+    for entry in entries:
+        with contextlib.suppress(OSError):  # it is missing, or its name is too long
+            status = entry.lstat()
+            if not stat.S_ISDIR(status.st_mode):
+                yield entry, FileStamp.of(status)
 
 
 def discard_seen(entry: Entry, seen: FileStamp) -> None:

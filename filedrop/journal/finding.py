@@ -106,6 +106,10 @@ _GIVEN_TO = f"""
         UNION ALL {_GIVEN} AND number = :number AND type = :type AND {SAME("issue_date")}
     ) AS given ORDER BY id DESC LIMIT 1
 """
+_FAILED_WITH_PDF = (
+    f"{ALL} meaning = :meaning AND sha256 = :sha256 AND folder = :folder AND state = '{State.FAILED}'"
+    " AND pdf IS NOT NULL ORDER BY id DESC LIMIT 1"
+)
 
 
 class Drop(NamedTuple):
@@ -241,6 +245,11 @@ class Finding(Part):
         values |= {"issue_date": reading.issue_date, "folder": folder}
         name = self._value(_GIVEN_TO, file=as_name(file), **values)
         return None if name is None else from_name(name)
+
+    def failed_with_pdf(self, folder: str, reading: Reading) -> Document | None:
+        """The latest failed document of a folder with these bytes that had a PDF."""
+        values = {"folder": folder, "meaning": reading.meaning, "sha256": reading.sha256}
+        return next(iter(self._documents(_FAILED_WITH_PDF, **values)), None)
 
     def by_id(self, document_id: str) -> Document | None:
         """A document by its id."""

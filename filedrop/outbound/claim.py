@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filedrop.errors import Changed, DocumentError
-from filedrop.files import Entry, InUse, discard, discard_seen, identity_of, place
+from filedrop.files import Entry, InUse, discard_seen, identity_of, place, stamps
 from filedrop.journal import Drop, Waiver
 from filedrop.model.document import LET_THROUGH, Document, Event, State
 from filedrop.model.fault import Fault
@@ -190,9 +190,9 @@ def _move_in(
 
     if not folder.abilities.inodes:  # it is read again: an SMB server gives no second name to an open file
         ready.close()
+    names = [ready.name, *(pdf.name for pdf in pdfs)]
     # Once the document is gone, a system that uses the same names each time writes the files of the next one.
-    files = [ready.name, *(pdf.name for pdf in pdfs)]
-    ready_files = list(folder.ready.seen(*files))
+    companions = [*folder.ready.seen(*names), *stamps(_came_along(folder, ready.name))]
     try:
         if file:
             target = folder.at("sending") / file
@@ -212,11 +212,10 @@ def _move_in(
             opened.close()
         put_back(folder, file, ready.name)
         return None
-    for name in files:
+    for name in names:
         desk.scanner.forget(name)
-    for ready_file, seen in ready_files:
-        discard_seen(ready_file, seen)
-    _clear_beside(folder, ready.name)
+    for companion, seen in companions:
+        discard_seen(companion, seen)
     return file, opened
 
 
@@ -259,12 +258,15 @@ def _compare(desk: Desk, file: str, ready: ReadyFile) -> tuple[bool, OpenedDocum
     return is_same, opened if is_used else None
 
 
-def _clear_beside(folder: OutboundFolder, name: str) -> None:
-    """Remove what was beside a document that was moved back: note and sidecar have been read."""
-    here = folder.at()
-    discard(here / f"{name}.why.txt")
-    left = here / f"{name}.json"
-    if left.exists() and (content := sidecar.read(left)) is not None:
-        if content.get("posted"):
-            discard(here / f"{name}{POSTED}")
-        discard(left)
+def _came_along(folder: OutboundFolder, name: str) -> Iterator[Entry]:
+    """What may have come back with a document from `failed/`: its note, its sidecar, and what was posted for it."""
+    document, left = folder.at() / name, folder.at("failed") / name
+    said = document.beside(".json")
+    content = sidecar.read(said) if said.exists() else None
+    if content and content.get("posted"):
+        yield document.beside(POSTED)
+        if not left.exists():  # that may have stayed
+            yield left.beside(POSTED)
+    yield document.beside(".why.txt")
+    if content:  # the last: without it, nobody knows that the copy may go
+        yield said

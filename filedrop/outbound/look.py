@@ -70,15 +70,16 @@ def _look_into_both(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile 
     """The same with the PDF that goes with it. Raises OSError, JournalError."""
     pdf = None
     if desk.scanner.waits_for_pdf(name, opened.stamp):  # it was read when it began to wait
-        pdf = look_for_pdf(desk, name, opened.status, is_awaited=True)
+        pdf = look_for_pdf(desk, name, opened.status, None, is_awaited=True)
         if pdf is None:
             return None
     ready = look_into(desk, name, opened)
     if ready is None:
         return None
     if pdf is None or pdf.found is None:  # the file may have waited for one that is gone, and that it didn't need
-        is_awaited = not isinstance(ready.content, DocumentError) and may_have_attachments(ready.content)
-        pdf = look_for_pdf(desk, name, opened.status, is_awaited=is_awaited)
+        reading = None if isinstance(ready.content, DocumentError) else ready.content
+        is_awaited = reading is not None and may_have_attachments(reading)
+        pdf = look_for_pdf(desk, name, opened.status, reading, is_awaited=is_awaited)
     return replace(ready, pdf=pdf) if pdf else None
 
 

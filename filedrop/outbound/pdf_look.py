@@ -2,68 +2,72 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from filedrop.files import FileStamp, InUse, changed_at, is_closed, open_regular, place
+from filedrop.files import FileStamp, InUse, changed_at, is_closed, place
 from filedrop.outbound.pdfs import NO_PDF, PdfLook, look_into, missing
 from filedrop.outbound.readiness import SOON, Clock, wait_for_writer
 from filedrop.storage import sidecar
 from filedrop.storage.names import PDF_SUFFIXES, pdf_name, pdfs_of, stem
-from filedrop.storage.own_name import moved_back
+from filedrop.storage.own_name import former
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
     from filedrop.errors import DocumentError
+    from filedrop.files import Where
+    from filedrop.identify import Reading
     from filedrop.outbound.desk import Desk
 
 
-def look_for_pdf(desk: Desk, name: str, status: os.stat_result, *, is_awaited: bool) -> PdfLook | None:
+def look_for_pdf(
+    desk: Desk, name: str, status: os.stat_result, reading: Reading | None, *, is_awaited: bool
+) -> PdfLook | None:
     """The PDF for a file in `outbound/` that is ready; None while that waits, and then the scanner remembers it.
 
-    `is_awaited`: the file waits for a PDF that isn't there. Raises OSError, JournalError.
+    `reading`: what was read of the file, None where it wasn't read now, or can't be. `is_awaited`: the file waits for a
+    PDF that isn't there. Raises OSError, JournalError.
     """
     rules, here = desk.shared.rules, desk.folder.at() / name
-    pdfs = pdfs_of(here)
+    pdfs, had_pdf = pdfs_of(here), False
+    if not pdfs and reading is not None:
+        pdfs, had_pdf = _left_in_failed(desk, name, reading)
     if not pdfs:
-        left = _left_in_failed(desk, name, status)
-        return left if left.found is not None or not is_awaited else _look_without(desk, name, status)
+        return _look_without(desk, name, status, is_required=had_pdf) if is_awaited else NO_PDF
     pdf, pdf_status = pdfs[0]
+    awaited = "" if had_pdf else pdf.name  # the one in `failed/` is found by what is read of the document
     if wait := _wait(desk, pdf.name, pdf_status):
-        _remember(desk, name, status, pdf.name, wait)
+        _remember(desk, name, status, awaited, wait)
         return None
     try:
         look = look_into(here, status, pdfs, desk.folder.company, rules.prepare)
     except (FileNotFoundError, InUse):
-        _remember(desk, name, status, pdf.name, SOON)
+        _remember(desk, name, status, awaited, SOON)
         return None
     patience = rules.incomplete_after.total_seconds() - _unchanged(desk, pdf.name, pdf_status)
     if not look.may_change or patience <= 0:
         return look
-    _remember(desk, name, status, pdf.name, patience, fault=look.refusal)
+    _remember(desk, name, status, awaited, patience, fault=look.refusal)
     return None
 
 
 def return_pdfs(desk: Desk, pdfs: Iterable[str]) -> None:
     """Move PDFs that are alone in `sending/` back to `outbound/`: the move of their document was cut off."""
     here, sending = desk.folder.at(), desk.folder.at("sending")
-    before = dict[str, str]()  # the names in `outbound/`, by the stems here
-    for note, document in desk.folder.notes("sending"):
-        if note.endswith(".json") and (name := sidecar.name_before(sending / note)):
-            before[stem(document)] = name
+    notes = ((note, document) for note, document in desk.folder.notes("sending") if note.endswith(".json"))
+    before = {stem(document): sidecar.name_before(sending / note) for note, document in notes}
     for pdf in pdfs:
         with suppress(FileNotFoundError, FileExistsError):
-            place(sending / pdf, here / pdf_name(before.get(stem(pdf), pdf), pdf))
+            place(sending / pdf, here / pdf_name(before.get(stem(pdf)) or pdf, pdf))
             desk.scanner.wake()
 
 
-def _look_without(desk: Desk, name: str, status: os.stat_result) -> PdfLook | None:
-    """What becomes of a file without a PDF: it waits, goes alone, or fails."""
+def _look_without(desk: Desk, name: str, status: os.stat_result, *, is_required: bool) -> PdfLook | None:
+    """What becomes of a file without a PDF: it waits, goes alone, or fails. `is_required`: it had one before."""
     rules, prepare = desk.shared.rules, desk.shared.rules.prepare
-    is_required = prepare.pdf == "require"
+    is_required |= prepare.pdf == "require"
     longest = rules.incomplete_after if is_required else prepare.pdf_wait
     if not (desk.folder.local or is_required):  # no event tells of it
         longest = max(longest, rules.rescan)
@@ -75,23 +79,20 @@ def _look_without(desk: Desk, name: str, status: os.stat_result) -> PdfLook | No
     return None
 
 
-def _left_in_failed(desk: Desk, name: str, status: os.stat_result) -> PdfLook:
-    """The PDF of a document that a person has moved back without it, if both are as they were."""
-    here, left = desk.folder.at() / name, desk.folder.at("failed") / name
-    document = moved_back(left, desk.folder.id, desk.shared.journal)
+def _left_in_failed(desk: Desk, name: str, reading: Reading) -> tuple[list[tuple[Where, os.stat_result]], bool]:
+    """The PDFs in `failed/` of a document that was moved back without one, and whether it had one.
+
+    An unchanged document gets what has its name there: its PDF was left, or a person has put a better one in its place.
+    A changed one, or a copy of one that is still there, gets none, and needs one. Raises OSError, JournalError.
+    """
+    folder, journal, failed = desk.folder, desk.shared.journal, desk.folder.at("failed")
+    by_sidecar = former(folder.at() / name, failed, folder.id, journal)
+    document = by_sidecar or journal.documents.failed_with_pdf(folder.id, reading)
     if document is None or document.pdf is None:
-        return NO_PDF
-    pdf, before = left.with_name(pdf_name(name, document.pdf.name)), document.pdf
-    try:
-        with open_regular(here) as file:  # a corrected document has another PDF
-            if hashlib.file_digest(file, "sha256").hexdigest() != document.sha256:
-                return NO_PDF
-        look = look_into(here, status, [(pdf, pdf.lstat())], document.company, desk.shared.rules.prepare)
-    except OSError:
-        return NO_PDF
-    found = look.found.file if look.found else before
-    is_same = found.sha256 == before.sha256 if found.sha256 and before.sha256 else found.size == before.size
-    return look if is_same else NO_PDF
+        return [], False
+    left = failed / document.file
+    pdfs, is_itself = pdfs_of(left), document.sha256 == reading.sha256 and not left.exists()
+    return pdfs if is_itself else [], bool(by_sidecar or pdfs)
 
 
 def _remember(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from contextlib import closing, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from filedrop.errors import Changed, DocumentError, FolderUnavailable
@@ -38,7 +39,7 @@ from filedrop.storage.names import POSTED, Names
 from filedrop.storage.own_name import own_name_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Generator, Iterable
+    from collections.abc import Callable, Container, Generator, Iterable, Sequence
 
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
@@ -177,7 +178,9 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
     if not folder.local:
         clear_replaced(folder.at(), folder.id)
     has_lone = yield from _compare_sent(desk, findings)
-    _clear_notes(desk, findings, "failed", (yield from _names(folder.documents("failed"), folder.may_be_pdf, [])))
+    pdfs = list[str]()
+    there = yield from _names(folder.documents("failed"), folder.may_be_pdf, pdfs)
+    _clear_notes(desk, findings, "failed", there, pdfs)
     _end_waivers(desk, findings)
     for place in ("", "sending"):  # few files have a note there, and there may be very many files
         noted = {document for _, document in folder.notes(place)}
@@ -361,10 +364,7 @@ def _compare_sent(desk: Desk, findings: Findings) -> Generator[None, None, bool]
         if number % LISTED_AT_ONCE == 0:
             yield
     _end_gone(desk, findings, "sent", take_up_renamed(desk, missing))
-    _clear_notes(desk, findings, "sent", there)
-    if pdfs:
-        documents = (name for name in folder.documents("sent") if not folder.may_be_pdf(name))
-        findings.copies["sent"] |= without_document(pdfs, documents)
+    _clear_notes(desk, findings, "sent", there, pdfs)
     return len(there) > number - len(missing)
 
 
@@ -375,11 +375,20 @@ def _end_waivers(desk: Desk, findings: Findings) -> None:
     journal.waivers.end(folder.id, findings.twice("let through", frozenset(gone)))
 
 
-def _clear_notes(desk: Desk, findings: Findings, place: str, documents: Container[str]) -> None:
-    """Remove notes and sidecars whose document isn't there; `documents` are those that are."""
-    alone = frozenset(note for note, document in desk.folder.notes(place) if document not in documents)
-    findings.copies[place] = frozenset(name for name in alone if name.endswith(POSTED))  # evidence of what was sent
-    alone -= findings.copies[place]
+def _clear_notes(desk: Desk, findings: Findings, place: str, there: Container[str], pdfs: Sequence[str] = ()) -> None:
+    """Remove notes and sidecars whose document isn't `there`. Note the copies, and those of the `pdfs`, that are alone.
+
+    A PDF in `failed/` may have its document in `outbound/`: a person has moved that back.
+    """
+    folder = desk.folder
+    alone = frozenset(note for note, document in folder.notes(place) if document not in there)
+    copies = frozenset(name for name in alone if name.endswith(POSTED))  # evidence of what was sent
+    alone -= copies
+    if pdfs:
+        returned = folder.dropped() if place == "failed" else ()
+        documents = (name for name in folder.documents(place) if not folder.may_be_pdf(name))
+        copies |= without_document(pdfs, chain(documents, returned))
+    findings.copies[place] = copies
     orphans = findings.twice(f"notes in {place}", alone)
     for name in alone if findings.is_first else orphans:
         note = desk.folder.at(place) / name

@@ -64,6 +64,17 @@ def moved_back(left: Entry, folder: str, journal: Journal) -> Document | None:
     return document
 
 
+def former(entry: Entry, failed: Directory, folder: str, journal: Journal) -> Document | None:
+    """The failed document that a file in `outbound/` was, by the sidecar that stayed in `failed/` or came with it.
+
+    Raises OSError, JournalError.
+    """
+    document = moved_back(failed / entry.name, folder, journal)
+    if document is None and (document_id := sidecar.document_id_in(entry.beside(".json"))):
+        document = journal.documents.by_id(document_id)
+    return document if document and (document.folder, document.place) == (folder, "failed") else None
+
+
 def clear_left(left: Entry, folder: str, journal: Journal) -> None:
     """Remove sidecar and note of a document that was moved back from `failed/`. Raises OSError, JournalError."""
     said, note = left.beside(".json"), left.beside(".why.txt")

@@ -6,15 +6,14 @@ its document was still there: any other one belongs to the next export.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from filedrop.files import FileStamp, replace_whole
+from filedrop.files import replace_whole, stamps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filedrop.files import Directory, Entry
+    from filedrop.files import Directory, Entry, FileStamp
 
 
 class ReadyFiles:
@@ -44,9 +43,7 @@ class ReadyFiles:
 
     def seen(self, *files: str) -> Iterator[tuple[Entry, FileStamp]]:
         """The ready files of these files, each with its stamp when it is looked at."""
-        for ready_file in (self._here() / f"{file}{end}" for file in files for end in self.ends):
-            with suppress(OSError):  # it is missing, or its name is too long
-                yield ready_file, FileStamp.of(ready_file.lstat())
+        return stamps(self._here() / f"{file}{end}" for file in files for end in self.ends)
 
     def write(self, document: str, draft_in: Directory) -> None:
         """Write the ready file of a document, if it needs one. Raises OSError."""

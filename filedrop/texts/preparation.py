@@ -74,7 +74,8 @@ PREPARATION: dict[str, Form] = {
     "no-attachment/pdf": Form(
         "There is no {pdf}, which is to be put into the document.",
         _EXPORT_PDF,
-        "prepare.pdf is require: no invoice or credit note is sent without the PDF of its name.",
+        "With prepare.pdf: require, no invoice or credit note is sent without the PDF of its name. With embed, none is "
+        "that had one before: to send it alone, delete its PDF from failed/ and run filedrop retry.",
     ),
     "no-attachment/receiver-pdf": Form(
         _NO_ATTACHMENT,

@@ -255,17 +255,12 @@ def test_rejected_and_moved_back(steps: Steps) -> None:
 
 
 def test_moved_back_with_another_pdf(steps: Steps) -> None:
-    """A new PDF in outbound/ comes first; one that was replaced in failed/ is not taken."""
-    for name in ("new.xml", "replaced.xml"):
-        steps.drop(name, invoice(name), instead(422, "no"), pdf=PDF)
-    failed = steps.world.outbound / "failed"
-    (failed / "replaced.pdf").write_bytes(OTHER)
+    """A new PDF in outbound/ comes first."""
+    steps.drop("new.xml", invoice("1"), instead(422, "no"), pdf=PDF)
     steps.world.put(steps.world.outbound / "new.pdf", OTHER)
-    for name in ("new.xml", "replaced.xml"):
-        (failed / name).rename(steps.world.outbound / name)
+    (steps.world.outbound / "failed" / "new.xml").rename(steps.world.outbound / "new.xml")
     steps.go_on(1800)
-    assert steps.sent() == [with_pdf(invoice("new.xml"), "new.pdf", OTHER)]
-    assert steps.world.error("replaced.xml") == "no-attachment"
+    assert steps.sent() == [with_pdf(invoice("1"), "new.pdf", OTHER)]
 
 
 @pytest.mark.parametrize("content", [invoice("corrected"), invoice("1")])
