@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config, open_jour
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
 from filedrop.errors import ConfigError, DocumentError, FolderUnavailable
-from filedrop.files import FileStamp, discard_seen, open_regular, stamps
+from filedrop.files import FileStamp, changed_at, discard_seen, open_regular, stamps
 from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
@@ -29,7 +31,7 @@ from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import OutboundFolder, outbound_folder
-from filedrop.storage.names import BESIDE, POSTED, pdfs_beside, shortened
+from filedrop.storage.names import BESIDE, POSTED, pdfs_beside, pdfs_of, shortened
 from filedrop.storage.own_name import move, own_name_beside
 from filedrop.texts.printable import looks_like, printable
 
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.files import Entry
     from filedrop.journal import Journal
+
+
+FOLLOWS_WITHIN = 2.0  # seconds: a document comes so soon after the PDF that was written before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +72,10 @@ class Failed:
         """
         here, failed = self.folder.at(), self.entry
         own = own_name_beside(failed) or self.name
-        left = list(stamps(map(failed.beside, (*BESIDE, POSTED))))
+        left = list(stamps(map(failed.beside, (POSTED, *BESIDE))))
         pdfs = [failed.with_name(name) for name in pdfs_beside(failed, self.folder.names_document)]
+        if self.folder.has_pdfs and _is_exported_again(here / shortened(own), pdfs):
+            pdfs = []  # the one in `outbound/` comes first
         for name in self.folder.free_names(here, shortened(own), (*BESIDE, *(pdf.name for pdf in pdfs))):
             try:
                 with self._permitted(permitted_by, name):
@@ -98,6 +105,20 @@ class Failed:
         except OSError:
             journal.waivers.end(folder, [name])
             raise
+
+
+def _is_exported_again(document: Entry, pdfs: Sequence[Entry]) -> bool:
+    """Whether `outbound/` has got a PDF for this document, which isn't there, since it failed with `pdfs`.
+
+    A system that uses the same names each time may have written it for its next document, which then follows soon.
+    Raises OSError.
+    """
+    failed_at = max((changed_at(pdf.lstat()) for pdf in pdfs), default=math.inf)
+    exported_at = max((changed_at(status) for _, status in pdfs_of(document)), default=-math.inf)
+    if exported_at <= failed_at or document.exists():
+        return False
+    time.sleep(min(max(exported_at + FOLLOWS_WITHIN - time.time(), 0.0), FOLLOWS_WITHIN))
+    return not document.exists()
 
 
 @click.command(epilog="\b\nExample: filedrop retry acme invoice-1001.xml")

@@ -118,3 +118,26 @@ def test_pdf_that_was_deleted(make_world: Callable[..., World], clock: Clock) ->
     assert steps.world.filedrop("retry", "acme", "a.xml").returncode == 0
     steps.go_on(3600)
     assert steps.sent() == [invoice("1")]
+
+
+@pytest.mark.parametrize("by_hand", [True, False], ids=["by hand", "by retry"])
+def test_exported_again(steps: Steps, *, by_hand: bool) -> None:
+    """A PDF that is exported again into outbound/ is the document's, and the former one is reported."""
+    fail(steps)
+    steps.world.put(steps.world.outbound / "a.pdf", OTHER)
+    bring_back(steps, by_hand=by_hand)
+    assert steps.sent() == [with_pdf(invoice("1"), "a.pdf", OTHER)]
+    assert strays(steps) == {("failed", "a.pdf"): "it is a PDF, and no document of its name is next to it"}
+
+
+def test_retry_while_the_next_document_is_exported(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PDF in outbound/ whose own document follows at once stays with that; the failed one keeps its own."""
+    fail(steps)
+    steps.world.put(steps.world.outbound / "a.pdf", OTHER)
+    with monkeypatch.context() as patched:
+        patched.setattr("time.sleep", lambda _: steps.world.put(steps.world.outbound / "a.xml", invoice("2")))
+        assert steps.world.filedrop("retry", "acme", "a.xml").returncode == 0
+    steps.go_on(3600)
+    assert sorted(steps.sent()) == sorted(
+        [with_pdf(invoice("1"), "a.pdf", PDF), with_pdf(invoice("2"), "a.pdf", OTHER)]
+    )

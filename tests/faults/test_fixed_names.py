@@ -12,7 +12,9 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from support.documents import invoice
 from support.exports import NAME, Exports, number_of, pdf_of, pdfs_in
+from support.faults import instead
 from support.plug import tapped
 from support.prepared import Steps
 from support.stepping import Clock
@@ -47,13 +49,13 @@ def go_on(steps: Steps, exports: Exports, *, is_held: bool = False) -> None:
     steps.go_on(3600)
 
 
-def check(steps: Steps, exports: Exports, *, has_pdf: bool) -> None:
-    """Each export was written and sent once, with its own PDF, and nothing is left."""
+def check(steps: Steps, exports: Exports, *, has_pdf: bool, may_be_left: frozenset[str] = frozenset()) -> None:
+    """Each export was written and sent once, with its own PDF, and nothing else is left."""
     assert exports.written == exports.number, f"the export stands still\n{steps.world}"
     sent = {number_of(content): pdfs_in(content) for content in steps.sent()}
     assert len(steps.sent()) == exports.number, steps.world
     assert sent == {number: [pdf_of(number)] * has_pdf for number in range(1, exports.number + 1)}
-    assert not [name for name in steps.lying() if not name.startswith("archive/")]
+    assert {name for name in steps.lying() if not name.startswith("archive/")} <= may_be_left
 
 
 @pytest.mark.parametrize("waits_for", [NAME, f"{NAME}{READY}"])
@@ -117,8 +119,76 @@ def killed_at(base: Path, nth: int, ready: str, *, hold: bool) -> int:
 def test_killed_at_each_moment(tmp_path: Path, sample: Sample, ready: str, *, hold: bool) -> None:
     """Killed before any of its changes: each export is sent once, with its own PDF, and the next one goes on."""
     number = killed_at(tmp_path / "whole", sys.maxsize, ready, hold=hold)
-    for nth in sample(range(1, number + 1), 4):
+    for nth in sample(range(1, number + 1), 2):
         killed_at(tmp_path / f"{nth}", nth, ready, hold=hold)
+
+
+def killed_on_the_way_back(base: Path, nth: int, ready: str) -> int:
+    """Kill filedrop before its n-th change after a claimed file was changed, while a system exports on."""
+
+    def act(_: str) -> None:
+        if len(tap.steps) >= nth:
+            raise Killed
+        exports.take_all()
+
+    with ExitStack() as stack:
+        keys = {"prepare": "{pdf: embed}"} | ({"ready_suffix": ready} if ready else {})
+        steps = Steps(lambda **changes: stack.enter_context(World(base, **changes)), Clock(), **keys)
+        exports = Exports(steps.world.outbound, 3, ready=ready, has_pdf=True)
+        held, claimed = steps.world.outbound / "HOLD", steps.world.outbound / "sending" / NAME
+        held.touch()
+        exports.take_all()
+        steps.go_on(150)
+        claimed.write_bytes(invoice("1", note="Changed in sending/"))
+        held.unlink()
+        with suppress(Killed), tapped(act) as tap:
+            go_on(steps, exports)
+        steps.again()
+        go_on(steps, exports)
+        check(steps, exports, has_pdf=True, may_be_left=frozenset({f"export-2.xml{READY}"}))  # it speaks for none
+        assert sum(b"Changed in sending/" in content for content in steps.sent()) == 1
+        return len(tap.steps)
+
+
+@pytest.mark.parametrize("ready", ["", READY], ids=["settled", "with ready files"])
+def test_killed_on_the_way_back(tmp_path: Path, sample: Sample, ready: str) -> None:
+    """A file that goes back to outbound/ goes back with its PDF, and can be claimed, wherever filedrop is killed."""
+    number = killed_on_the_way_back(tmp_path / "whole", sys.maxsize, ready)
+    for nth in sample(range(1, number + 1), 2):
+        killed_on_the_way_back(tmp_path / f"{nth}", nth, ready)
+
+
+def retry_killed(base: Path, nth: int, mode: str) -> int:
+    """Kill `filedrop retry` before its n-th change, and run it again."""
+
+    def act(_: str) -> None:
+        if len(tap.steps) >= nth:
+            raise Killed
+
+    with ExitStack() as stack:
+        steps = Steps(
+            lambda **changes: stack.enter_context(World(base, **changes)), Clock(), prepare=f"{{pdf: {mode}}}"
+        )
+        steps.drop("a.xml", invoice("1"), instead(422, "no"), pdf=pdf_of(1))
+        with suppress(Killed), tapped(act) as tap:
+            assert steps.world.filedrop("retry", "acme", "a.xml").returncode == 0
+        steps.go_on(600)
+        if (steps.world.outbound / "failed" / "a.xml").exists():
+            assert steps.world.filedrop("retry", "acme", "a.xml").returncode == 0
+        steps.again()
+        steps.go_on(3600)
+        assert [pdfs_in(content) for content in steps.sent()] == [[pdf_of(1)]]
+        left = {name for name in steps.lying() if not name.startswith("archive/")}
+        assert left <= {"failed/a.xml.posted"}  # which is reported
+        return len(tap.steps)
+
+
+@pytest.mark.parametrize("mode", ["embed", "require"])
+def test_retry_killed(tmp_path: Path, sample: Sample, mode: str) -> None:
+    """A document that is retried has its PDF, and is sent once, wherever `filedrop retry` was killed."""
+    number = retry_killed(tmp_path / "whole", sys.maxsize, mode)
+    for nth in sample(range(1, number + 1), 2):
+        retry_killed(tmp_path / f"{nth}", nth, mode)
 
 
 @pytest.fixture
