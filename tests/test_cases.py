@@ -21,9 +21,10 @@ import pytest
 from support.commands import ask
 from support.corpus import RULES as PUBLISHED
 from support.corpus import needs_corpus
-from support.documents import BILLING_PROCESS, BUYER, SELLER, invoice, listed_as
+from support.documents import BILLING_PROCESS, BUYER, SELLER, invoice, listed_as, with_pdf
 from support.matrix import quick
 from support.pdfs import enveloped
+from support.prepared import Steps
 from support.responses import tie_responses
 from support.rules import published_rules
 from support.stepping import RULES, Life
@@ -350,6 +351,33 @@ def test_pdf_in_outbound(make_world: Callable[..., World], clock: Clock) -> None
     assert "This is a PDF with an invoice in it (factur-x.xml)." in note
     shown = world.filedrop("show", str(world.outbound / "facturx.pdf")).stderr
     assert "is a PDF with an invoice in it (factur-x.xml): to send it, export the XML itself" in shown
+
+
+def test_padded_pdf(make_world: Callable[..., World], clock: Clock) -> None:
+    """NULs behind the end of a PDF are part of what is sent; a PDF without an end is refused."""
+    steps, folder = Steps(make_world, clock, prepare="{pdf: require}"), case("pdf-padded-with-nul")
+    for path in sorted(folder.iterdir()):  # each PDF before its document
+        steps.world.put(steps.world.outbound / path.name, path.read_bytes())
+    steps.go_on(1800)
+    expected = [
+        with_pdf((folder / f"{name}.xml").read_bytes(), f"{name}.pdf", (folder / f"{name}.pdf").read_bytes())
+        for name in ("a", "b")
+    ]
+    assert sorted(steps.sent()) == sorted(expected)
+    assert "failed/half.xml" in steps.lying()
+
+
+def test_pdf_exported_again(make_world: Callable[..., World], clock: Clock) -> None:
+    """`filedrop retry` takes the whole PDF that was exported again in place of the half one."""
+    steps, folder = Steps(make_world, clock, prepare="{pdf: require}"), case("pdf-exported-again-retry")
+    for name in ("half/b.pdf", "b.xml"):
+        steps.world.put(steps.world.outbound / Path(name).name, (folder / name).read_bytes())
+    steps.go_on(900)
+    whole = (folder / "whole" / "b.pdf").read_bytes()
+    steps.world.put(steps.world.outbound / "b.pdf", whole)
+    assert steps.world.filedrop("retry", "acme", "b.xml").returncode == 0
+    steps.go_on(900)
+    assert steps.sent() == [with_pdf((folder / "b.xml").read_bytes(), "b.pdf", whole)]
 
 
 @pytest.mark.parametrize(

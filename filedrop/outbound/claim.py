@@ -184,7 +184,7 @@ def _move_in(
     found = ready.pdf.found
     pdfs = [found.where] if found is not None and isinstance(found.where, Entry) else []
 
-    def is_spoken_for(name: str) -> bool:
+    def is_spoken(name: str) -> bool:
         is_asked = is_known or name != shortened(dropped_as)
         return is_asked and bool(desk.shared.journal.documents.spoken_of(folder.id, [("sending", name)]))
 
@@ -196,18 +196,19 @@ def _move_in(
     try:
         if file:
             target = folder.at("sending") / file
-            others = [pdf for pdf in pdfs if not beside(target, pdf.name).exists()]  # its own may have stayed
-            with brought(others, target):
+            pdfs = [pdf for pdf in pdfs if not beside(target, pdf.name).exists()]  # its own may have stayed
+            with brought(pdfs, target):
                 place(folder.at() / ready.name, target, identity)
         else:
             ends = (*folder.ends, POSTED) if desk.shared.rules.prepare.is_on else folder.ends
-            file = folder.claim(
-                ready.name, is_spoken_for, dropped_as=dropped_as, identity=identity, ends=ends, pdfs=pdfs
-            )
+            file = folder.claim(ready.name, is_spoken, dropped_as=dropped_as, identity=identity, ends=ends, pdfs=pdfs)
     except FileNotFoundError:
         return None
     is_same, opened = _compare(desk, file, ready)
-    if not (is_same and _has_its_pdf(folder, ready, file)):
+    if found and pdfs and is_same:  # where no inode tells, its content is compared when it is put into the document
+        pdf = folder.stamp("sending", pdf_name(file, found.file.name))
+        is_same = pdf == found.stamp if folder.abilities.inodes else pdf is not None
+    if not is_same:
         if opened is not None and opened is not ready.opened:
             opened.close()
         put_back(folder, file, ready.name)
@@ -217,18 +218,6 @@ def _move_in(
     for companion, seen in companions:
         discard_seen(companion, seen)
     return file, opened
-
-
-def _has_its_pdf(folder: OutboundFolder, ready: ReadyFile, file: str) -> bool:
-    """Whether the PDF in `sending/` is the one that was looked at. Raises OSError.
-
-    Where no inode tells, its content is compared when it is put into the document.
-    """
-    found = ready.pdf.found
-    if found is None:
-        return True
-    there = folder.stamp("sending", pdf_name(file, found.file.name))
-    return there == found.stamp if folder.abilities.inodes else there is not None
 
 
 def _compare(desk: Desk, file: str, ready: ReadyFile) -> tuple[bool, OpenedDocument | None]:

@@ -11,22 +11,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FiledropError
-from filedrop.files import (
-    NO_FILE,
-    FileStamp,
-    InUse,
-    discard,
-    identity_at,
-    identity_of,
-    make_folder,
-    open_known,
-    place,
-    replace_whole,
-)
+from filedrop.files import NO_FILE, FileStamp, InUse, discard, identity_at, identity_of, make_folder, open_known, place
 from filedrop.model.document import State
 from filedrop.storage import sidecar
 from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_beside, shortened
-from filedrop.storage.own_name import move
+from filedrop.storage.own_name import move, note_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -193,7 +182,7 @@ def put_back(folder: OutboundFolder, file: str, dropped_as: str) -> None:
     for name in folder.free_names(here, dropped_as, (*BESIDE, *pdfs)):
         with suppress(FileExistsError):
             if pdfs:  # after a kill, they follow by this
-                replace_whole(claimed.beside(".json"), sidecar.name_alone(dropped_as, file, name), draft_in=sending)
+                note_names(claimed, dropped_as, name)
             if not any(folder.ready.seen(name)):
                 folder.ready.write(name, sending)
             move(source, here / name, dropped_as, draft_in=sending)

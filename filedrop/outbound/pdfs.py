@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,7 @@ from filedrop.files.rights import explain
 from filedrop.identify import is_pdf
 from filedrop.model.prepared import PdfFile
 from filedrop.outbound.upload import Changing
-from filedrop.prepare import Pdf, may_have_attachments
+from filedrop.prepare import may_have_attachments
 from filedrop.storage.names import PDF_SUFFIXES, Names, pdf_name, pdfs_of, stem
 from filedrop.texts import Text
 from filedrop.texts.printable import size
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 
 MISSING = "no-attachment/pdf"  # the text of a document without the PDF that it must have
 PIECE = 1 << 18  # bytes that are read at once
-_END, _WITHIN = b"%%EOF", 1024  # the end of a PDF is in its last bytes (ISO 32000-1, Annex H, 3.4.4)
+_END, _WITHIN = b"%%EOF", 1024  # the end of a PDF is in its last bytes (ISO 32000-1, Annex H, 3.4.4),
+_PADDING = b"\0\t\n\f\r "  # not counting those by which some programs fill up a block (iTextSharp)
+_OBJECT = re.compile(rb"\d+[\0\t\n\f\r ]+\d+[\0\t\n\f\r ]+obj\b")
+_FIRST_PART = re.compile(rb"startxref[\0\t\n\f\r ]+0[\0\t\n\f\r ]*\Z")  # of a linearized one (Annex F)
 
 
 class FoundPdf(NamedTuple):
@@ -41,9 +45,20 @@ class FoundPdf(NamedTuple):
     file: PdfFile
     stamp: FileStamp | None = None
 
-    def opened(self) -> Pdf:
-        """The PDF, to be put into its document. Reading it raises OSError, and Changing where it is another one."""
-        return Pdf(self.file.name, self.file.sha256, partial(_pieces, self.where, self.file.sha256))
+    def pieces(self) -> Iterator[bytes]:
+        """Its bytes. Raises OSError, and Changing where these aren't the ones that were read before."""
+        digest = hashlib.sha256()
+        try:
+            with open_regular(self.where) as file:
+                for piece in iter(partial(file.read, PIECE), b""):
+                    digest.update(piece)
+                    yield piece
+        except FileNotFoundError:
+            raise Changing from None
+        except OSError as error:
+            raise OSError(error.errno, f"{self.where.name} can't be read: {error.strerror}") from error
+        if digest.hexdigest() != self.file.sha256:
+            raise Changing
 
 
 class PdfLook(NamedTuple):
@@ -60,15 +75,15 @@ class PdfLook(NamedTuple):
 NO_PDF = PdfLook()
 
 
-def pdf_for(document: Where, status: os.stat_result, reading: Reading, company: str, prepare: Prepare) -> Pdf | None:
+def pdf_for(file: Where, status: os.stat_result, reading: Reading, company: str, prepare: Prepare) -> FoundPdf | None:
     """The PDF that would go with a document that was read, for commands. Raises DocumentError, OSError."""
-    pdfs = pdfs_of(document) if prepare.has_pdfs else []
-    look = look_into(document, status, pdfs, company, prepare) if pdfs else NO_PDF
+    pdfs = pdfs_of(file) if prepare.has_pdfs else []
+    look = look_into(file, status, pdfs, company, prepare) if pdfs else NO_PDF
     if look.refusal is not None:
         raise look.refusal
     if look.found is None and prepare.pdf == "require" and may_have_attachments(reading):
-        raise missing(document.name)
-    return look.found.opened() if look.found else None
+        raise missing(file.name)
+    return look.found
 
 
 def look_into(
@@ -100,23 +115,27 @@ def look_into(
 
 
 def read_pdf(pdf: Where) -> tuple[FoundPdf, bool]:
-    """A PDF that was read, and whether it has a beginning and an end. Raises OSError."""
+    """A PDF that was read, and whether it is whole; one that is cut may have an end further up. Raises OSError."""
     digest, head, tail, count = hashlib.sha256(), b"", b"", 0
     file, status = open_known(pdf)
     with file:
         for piece in iter(partial(file.read, PIECE), b""):
             digest.update(piece)
             head = head or piece[:_WITHIN]
-            tail = (tail + piece[-_WITHIN:])[-_WITHIN:]
+            tail += piece
+            end = len(tail.rstrip(_PADDING))
+            tail = tail[max(0, end - 2 * _WITHIN) : end + 1]
             count += len(piece)
     found = FoundPdf(pdf, PdfFile(pdf.name, count, digest.hexdigest()), FileStamp.of(status))
-    return found, is_pdf(head) and _END in tail
+    before, end_mark, behind = tail.rstrip(_PADDING).rpartition(_END)
+    is_cut = _OBJECT.search(behind) or (b"/Linearized" in head and _FIRST_PART.search(before))
+    return found, is_pdf(head) and bool(end_mark) and len(behind) < _WITHIN and not is_cut
 
 
 def is_same(found: FoundPdf) -> bool:
     """Whether the PDF is still as it was read. Raises OSError."""
     try:
-        for _ in found.opened().pieces():
+        for _ in found.pieces():
             pass
     except Changing:
         return False
@@ -137,19 +156,3 @@ def missing(document: str) -> DocumentError:
 def _refusal(why: str, document: Where, pdf: Where, company: str, **facts: str) -> DocumentError:
     named = {"document": document.name, "pdf": pdf.name, "company": company}
     return DocumentError(Text.of(f"not-prepared/pdf-{why}", **named, **facts))
-
-
-def _pieces(where: Where, sha256: str) -> Iterator[bytes]:
-    """The bytes of a PDF. Raises OSError, and Changing where these aren't the ones that were read before."""
-    digest = hashlib.sha256()
-    try:
-        with open_regular(where) as file:
-            for piece in iter(partial(file.read, PIECE), b""):
-                digest.update(piece)
-                yield piece
-    except FileNotFoundError:
-        raise Changing from None
-    except OSError as error:
-        raise OSError(error.errno, f"{where.name} can't be read: {error.strerror}") from error
-    if digest.hexdigest() != sha256:
-        raise Changing

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
     from filedrop.outbound.validating import Validating
-    from filedrop.prepare import Pdf
     from filedrop.storage.folders import OutboundFolder
 
 
@@ -89,7 +88,7 @@ def must_have_attachment(document: Document, rules: Outbound) -> bool:
 def prepare(shared: Context, folder: OutboundFolder, document: Document, opened: OpenedDocument) -> Judgement:
     """Make the copy of a waiting document that is posted, if anything is to be changed. In a validator's thread."""
     copy, found = _copy_of(folder, document), _pdf_of(folder, document)
-    pdf = found.opened() if found and shared.rules.prepare.has_pdfs else None
+    pdf = found if shared.rules.prepare.has_pdfs else None
     try:
         if may_be_prepared(document, opened):
             keep = partial(_kept, copy, shared.rules.max_size)
@@ -112,7 +111,7 @@ def post_instead(
     company: str,
     keep: Callable[[Iterable[bytes]], OpenedDocument],
     *,
-    pdf: Pdf | None = None,
+    pdf: FoundPdf | None = None,
     local: bool = True,
 ) -> None:
     """Have posted what is to be posted in place of a file that was read, if anything is to be changed in it.
@@ -124,9 +123,9 @@ def post_instead(
     changes = ids_to_write(_ids_of(identified), reading) if rules.prepare.ids else []
     edits = id_edits(upload.chunks(), changes, company=company) if changes else []
     changed = {change.role: [change.before, change.after] for change in changes}
-    if pdf is not None and (added := pdf_edits(upload.chunks, reading, pdf, company=company)):
+    if pdf is not None and (added := pdf_edits(upload.chunks, reading, pdf.file, pdf.pieces, company=company)):
         edits += added
-        changed["pdf"] = ["", pdf.name]
+        changed["pdf"] = ["", pdf.file.name]
 
     def pieces() -> Iterator[bytes]:
         yield from applied(upload.chunks(), edits)

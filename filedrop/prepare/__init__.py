@@ -13,9 +13,9 @@ edits   a place in the bytes, and what is put there instead: all other bytes sta
 
 from filedrop.prepare.edits import Edit, applied
 from filedrop.prepare.ids import IdChange, id_edits, ids_to_write
-from filedrop.prepare.pdf import Pdf, attachments, may_have_attachments, pdf_edits
+from filedrop.prepare.pdf import attachments, may_have_attachments, pdf_edits
 
 __all__ = [
-    "Edit", "IdChange", "Pdf", "applied", "attachments", "id_edits", "ids_to_write", "may_have_attachments",
+    "Edit", "IdChange", "applied", "attachments", "id_edits", "ids_to_write", "may_have_attachments",
     "pdf_edits",
 ]  # fmt: skip

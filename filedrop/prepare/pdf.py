@@ -10,7 +10,7 @@ from __future__ import annotations
 import binascii
 import hashlib
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from filedrop.errors import DocumentError
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from filedrop.identify import Reading
+    from filedrop.model.prepared import PdfFile
+
+    Pieces = Callable[[], Iterable[bytes]]
 
 _UN = "urn:un:unece:uncefact:data:standard:"
 _CII = f"{_UN}CrossIndustryInvoice:100"
@@ -50,23 +53,16 @@ _WITHOUT_ATTACHMENTS = (  # the profiles of Factur-X that have no place for one,
 _NO_TEXT = re.compile(r"[\x00-\x1f\ufffe\uffff]")  # letters of a file's name that XML has not
 
 
-class Pdf(NamedTuple):
-    """A PDF: its name, the SHA-256 of its bytes, and what opens it and gives them in pieces."""
-
-    name: str
-    sha256: str
-    pieces: Callable[[], Iterable[bytes]]
-
-
 def may_have_attachments(reading: Reading) -> bool:
     """Whether filedrop knows the attachments of such a document: an invoice or a credit note in UBL or CII."""
     return _root(reading) in _FOLLOWING
 
 
-def pdf_edits(pieces: Callable[[], Iterable[bytes]], reading: Reading, pdf: Pdf, *, company: str) -> list[Edit]:
+def pdf_edits(pieces: Pieces, reading: Reading, pdf: PdfFile, pdf_pieces: Pieces, *, company: str) -> list[Edit]:
     """The edit that puts a PDF into a document, which is given as it goes on the wire; none where it is in it.
 
-    `company` is whose document it is. Raises DocumentError (`not-prepared`) where it can't be put there.
+    `pieces` and `pdf_pieces` give the bytes of both, each time from the beginning. `company` is whose document it is.
+    Raises DocumentError (`not-prepared`) where it can't be put there.
     """
     facts = {"pdf": pdf.name, "company": company, "type": reading.root_name, "profile": reading.customization}
     if not may_have_attachments(reading):
@@ -85,7 +81,8 @@ def pdf_edits(pieces: Callable[[], Iterable[bytes]], reading: Reading, pdf: Pdf,
         raise DocumentError(Text.of(f"not-prepared/pdf-{scan.refused}", **facts))
     if scan.start < 0:
         raise DocumentError(Text.of("not-prepared/pdf-profile", **facts))
-    return [Edit(scan.start, scan.start, _Attachment(pdf, scan.names, is_ubl=reading.root_namespace.startswith(UBL)))]
+    is_ubl = reading.root_namespace.startswith(UBL)
+    return [Edit(scan.start, scan.start, _Attachment(pdf.name, pdf_pieces, scan.names, is_ubl=is_ubl))]
 
 
 def attachments(pieces: Iterable[bytes]) -> list[tuple[str, str]]:
@@ -147,14 +144,14 @@ class _Place(Scan):
 class _Attachment:
     """An attachment in pieces, whose base64 is made while it is read."""
 
-    def __init__(self, pdf: Pdf, names: Names, *, is_ubl: bool) -> None:
-        begin, end = (_in_ubl if is_ubl else _in_cii)(as_text(pdf.name), names)
-        self._pdf, self._begin, self._end = pdf, begin.encode(), end.encode()
+    def __init__(self, name: str, pieces: Pieces, names: Names, *, is_ubl: bool) -> None:
+        begin, end = (_in_ubl if is_ubl else _in_cii)(as_text(name), names)
+        self._pieces, self._begin, self._end = pieces, begin.encode(), end.encode()
 
     def __iter__(self) -> Iterator[bytes]:
         yield self._begin
         rest = b""
-        for piece in self._pdf.pieces():
+        for piece in self._pieces():
             letters = rest + piece if rest else piece
             whole = len(letters) // 3 * 3
             rest = letters[whole:]

@@ -113,7 +113,8 @@ class OutboundFolder(Folder):
 
     def names_document(self, name: str) -> bool:
         """Whether this is a document's name, by the folder's patterns. In `outbound/` itself, a hold file's isn't."""
-        return names_document(name) and not (self.ready.is_name(name) or self.is_pdf(name)) and self._matches(name)
+        is_companion = name.lower().endswith(self.ready.ends) or self.is_pdf(name)
+        return names_document(name) and not is_companion and self._matches(name)
 
     def is_pdf(self, name: str) -> bool:
         """Whether a file of this name belongs to a document, as its PDF, by the present settings."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from filedrop.files import Entry, InUse, create_whole, discard, place
+from filedrop.files import Entry, InUse, create_whole, discard, place, replace_whole
 from filedrop.storage import checked, sidecar
 from filedrop.storage.names import POSTED, beside, may_be_given, may_be_renamed
 
@@ -117,6 +117,11 @@ def move(
         if has_note:
             discard(note)
         raise
+
+
+def note_names(claimed: Entry, dropped_as: str, before: str) -> None:
+    """Write the sidecar of a file in `sending/` that says its own name, and `before` as above. Raises OSError."""
+    replace_whole(claimed.beside(".json"), sidecar.name_alone(dropped_as, claimed.name, before))
 
 
 @contextmanager

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 
 class ReadyFiles:
-    """The ready files of an `outbound/`, which `here` opens; none where `suffix` is None.
-
-    `ends`: how their names end. The spellings of the suffix differ in case.
-    """
+    """The ready files of an `outbound/`, which `here` opens. `ends`: how they end, in several cases; () for none."""
 
     def __init__(self, here: Callable[[], Directory], suffix: str | None) -> None:
         spellings = (suffix, suffix.upper(), suffix.lower(), suffix.title()) if suffix else ()
@@ -30,10 +27,6 @@ class ReadyFiles:
     def name(self, document: str) -> str | None:
         """The ready file that a document needs; None where the configuration has no ready_suffix."""
         return f"{document}{self.ends[0]}" if self.ends else None
-
-    def is_name(self, name: str) -> bool:
-        """Whether this is the name of a ready file, in any case."""
-        return bool(self.ends) and name.lower().endswith(self.ends[0].lower())
 
     def missing(self, document: str, changed_ns: int) -> str | None:
         """The ready file that a document lacks: it is missing, or older than the document was `changed_ns`."""

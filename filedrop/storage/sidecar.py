@@ -124,11 +124,11 @@ def name_alone(dropped_as: str, file: str, before: str = "") -> bytes:
     return encoded(said | ({"before": before} if before else {}))
 
 
-def name_before(where: Where) -> str | None:
-    """The name in `outbound/` that the PDFs of a file go back to, by its sidecar. Raises OSError."""
+def name_before(where: Where) -> str:
+    """The name in `outbound/` that the PDFs of a file go back to, by its sidecar; "" for none. Raises OSError."""
     with suppress(ValueError):
         return checked.name((read(where) or {}).get("before"))
-    return None
+    return ""
 
 
 def inbound(

@@ -313,6 +313,19 @@ def test_held_and_moved_back(embedding: Steps, before: bytes | None) -> None:
     assert embedding.sent() == [with_pdf(invoice("1"), "invoice.pdf", OTHER)]
 
 
+def test_held_and_moved_back_with_a_copy(embedding: Steps) -> None:
+    """A document that comes back with a copy of the PDF that has stayed in sending/ is sent with that."""
+    outbound = embedding.world.outbound
+    (outbound / "HOLD").touch()
+    embedding.drop("invoice.xml", invoice("1"), pdf=PDF)
+    (outbound / "sending" / "invoice.xml").rename(outbound / "invoice.xml")
+    embedding.world.put(outbound / "invoice.pdf", PDF)
+    embedding.go_on(60)
+    (outbound / "HOLD").unlink()
+    embedding.go_on(600)
+    assert embedding.sent() == [with_pdf(invoice("1"), "invoice.pdf", PDF)]
+
+
 def test_too_large_for_the_access_point(steps: Steps) -> None:
     """The note of a document that is too large for the access point names the PDF in it."""
     steps.drop("invoice.xml", invoice("1"), instead(413, "too large"), pdf=PDF)

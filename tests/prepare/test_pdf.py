@@ -17,10 +17,14 @@ from support.prepared import in_corpus, newly_broken, on_the_wire, pieces, undon
 
 from filedrop.errors import DocumentError
 from filedrop.identify import read
-from filedrop.prepare import Edit, Pdf, applied, attachments, may_have_attachments, pdf_edits
+from filedrop.model.prepared import PdfFile
+from filedrop.prepare import Edit, applied, attachments, may_have_attachments, pdf_edits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    Pdf = tuple[PdfFile, Callable[[], Iterator[bytes]]]
 
 CONTENT = b"%PDF-1.7\n" + bytes(range(256)) * 3 + b"\n%%EOF\n"
 NAME = "invoice-1001.pdf"
@@ -28,12 +32,12 @@ CBC = "urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"
 
 
 def pdf(content: bytes = CONTENT, name: str = NAME, size: int = 1 << 16) -> Pdf:
-    return Pdf(name, hashlib.sha256(content).hexdigest(), partial(pieces, content, size))
+    return PdfFile(name, len(content), hashlib.sha256(content).hexdigest()), partial(pieces, content, size)
 
 
 def edits(document: bytes, of: Pdf | None = None, size: int = 1 << 16) -> list[Edit]:
     reading = read(io.BytesIO(document))
-    return pdf_edits(partial(pieces, document, size), reading, of or pdf(size=size), company="acme")
+    return pdf_edits(partial(pieces, document, size), reading, *(of or pdf(size=size)), company="acme")
 
 
 def prepared(document: bytes, of: Pdf | None = None, size: int = 1 << 16) -> bytes:
@@ -65,7 +69,7 @@ def test_pdf_in_a_document(document: bytes, size: int) -> None:
     assert undone(posted, document, edits(document, size=size)) == document
     assert posted.count(b"\n") == document.count(b"\n")
     assert edits(posted) == []
-    assert attachments([posted]) == [(NAME, pdf().sha256)]
+    assert attachments([posted]) == [(NAME, pdf()[0].sha256)]
     assert b"DocumentTypeCode" not in posted
 
 
