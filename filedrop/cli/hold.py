@@ -59,7 +59,7 @@ def release(config_option: str | None, company: str) -> None:
         if not names:
             return "was not held"
         for name in names:
-            discard(folder.at() / name)
+            discard(folder.at() / name)  # by its name: while one is taken to be looked at, nothing would be held
         if name := folder.held_by():
             why = f"{name} can't be deleted; it may be a folder, or a program may have it open"
             raise PermissionError(None, why)

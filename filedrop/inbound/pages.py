@@ -276,8 +276,8 @@ def _place(entry: Entry, content: bytes, here: Directory, document: Entry) -> No
     with suppress(FileExistsError):
         files.create_whole(entry, content, draft_in=here)
         entry.directory.sync()
-    if not document.exists():  # taken meanwhile: nobody would look for what belongs to it
-        entry.unlink(missing_ok=True)
+        if not document.exists():  # taken meanwhile: nobody would look for what belongs to it
+            entry.unlink(missing_ok=True)
 
 
 def _owed(here: Directory | None, row: MessageRow) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from filedrop.errors import Changed, DocumentError, FolderUnavailable
-from filedrop.files import clear_silly, discard
+from filedrop.files import clear_silly, discard_seen, stamps
 from filedrop.files.rights import explain
 from filedrop.journal import Waiver
 from filedrop.model.document import State
@@ -390,12 +390,11 @@ def _clear_notes(desk: Desk, findings: Findings, place: str, there: Container[st
         copies |= without_document(pdfs, chain(documents, returned))
     findings.copies[place] = copies
     orphans = findings.twice(f"notes in {place}", alone)
-    for name in alone if findings.is_first else orphans:
-        note = desk.folder.at(place) / name
-        if place == "" and name.endswith(".json") and sidecar.read(note) is None:
+    for note, seen in stamps(folder.at(place) / name for name in (alone if findings.is_first else orphans)):
+        if place == "" and note.name.endswith(".json") and sidecar.read(note) is None:
             continue  # not ours: others write into outbound/, too
-        document = name.removesuffix(".json").removesuffix(".why.txt")
+        document = note.name.removesuffix(".json").removesuffix(".why.txt")
         if place == "failed" and desk.folder.stamp("", document) is not None:
             continue  # moved back: the claim reads in these the name that it was dropped with
         if not note.with_name(document).exists():
-            discard(note)
+            discard_seen(note, seen)

@@ -17,7 +17,8 @@ from support.exports import NAME, Exports, number_of, pdf_of, pdfs_in
 from support.faults import instead
 from support.plug import tapped
 from support.prepared import Steps
-from support.stepping import Clock
+from support.several import take_over
+from support.stepping import Clock, Life
 from support.world import World
 
 from filedrop.files import Directory, FileStamp, discard_seen, finish_move, on_their_way
@@ -39,9 +40,10 @@ class Killed(BaseException):
 
 def go_on(steps: Steps, exports: Exports, *, is_held: bool = False) -> None:
     """Let the system export, and filedrop send, until all is sent; where it `is_held`, until all is claimed."""
+    outbound = steps.world.outbound
     for _ in range(MANY):
         exports.take_all()
-        if is_held and exports.written == exports.number and not (steps.world.outbound / NAME).exists():
+        if is_held and exports.written == exports.number and not any(outbound.glob("*.[xX][mM][lL]")):
             return
         if len(steps.sent()) >= exports.number:
             break
@@ -85,10 +87,13 @@ def test_next_pdf_at_each_moment(make_world: Callable[..., World], clock: Clock,
     check(steps, exports, has_pdf=True)
 
 
-def killed_at(base: Path, nth: int, ready: str, *, hold: bool) -> int:
+def killed_at(
+    base: Path, nth: int, ready: str, *, hold: bool, is_upper: bool = False, is_taken_over: bool = False
+) -> int:
     """Kill filedrop before its n-th change, while a system exports on. Returns how many changes there were.
 
-    `hold`: what is claimed stays in `sending/` until then, so that the next export gets a number there.
+    `hold`: what is claimed stays in `sending/` until then, so that the next export gets a number there. It is started
+    again, or another one with a journal of its own takes over the folders.
     """
 
     def act(_: str) -> None:
@@ -99,18 +104,26 @@ def killed_at(base: Path, nth: int, ready: str, *, hold: bool) -> int:
     with ExitStack() as stack:
         keys = {"prepare": "{pdf: embed}"} | ({"ready_suffix": ready} if ready else {})
         steps = Steps(lambda **changes: stack.enter_context(World(base, **changes)), Clock(), **keys)
-        exports = Exports(steps.world.outbound, 3, ready=ready, has_pdf=True)
+        exports = Exports(steps.world.outbound, 3, ready=ready, has_pdf=True, is_upper=is_upper)
         held = steps.world.outbound / "HOLD"
         if hold:
             held.touch()
         with suppress(Killed), tapped(act) as tap:
             go_on(steps, exports, is_held=hold)
-        steps.again()
+        if is_taken_over:
+            steps.life.drop()
+            steps.world.state = base / "other state"
+            take_over(steps.world)
+            steps.life = Life(steps.world, steps.clock)
+            steps.begin()
+        else:
+            steps.again()
         held.unlink(missing_ok=True)
         go_on(steps, exports)
         check(steps, exports, has_pdf=True)
-        for path in steps.world.outbound.glob("archive/*/*.xml"):
-            assert path.with_suffix(".pdf").read_bytes() == pdf_of(number_of(path.read_bytes()))
+        for path in steps.world.outbound.glob("archive/*/*.[xX][mM][lL]"):
+            pdf = path.with_suffix(".PDF" if is_upper else ".pdf")
+            assert pdf.read_bytes() == pdf_of(number_of(path.read_bytes()))
         return len(tap.steps)
 
 
@@ -121,6 +134,22 @@ def test_killed_at_each_moment(tmp_path: Path, sample: Sample, ready: str, *, ho
     number = killed_at(tmp_path / "whole", sys.maxsize, ready, hold=hold)
     for nth in sample(range(1, number + 1), 2):
         killed_at(tmp_path / f"{nth}", nth, ready, hold=hold)
+
+
+@pytest.mark.parametrize("hold", [False, True], ids=["sent", "held"])
+def test_killed_with_names_in_upper_case(tmp_path: Path, sample: Sample, *, hold: bool) -> None:
+    """The same with EXPORT.XML, EXPORT.PDF and EXPORT.XML.READY."""
+    number = killed_at(tmp_path / "whole", sys.maxsize, READY, hold=hold, is_upper=True)
+    for nth in sample(range(1, number + 1), 1):
+        killed_at(tmp_path / f"{nth}", nth, READY, hold=hold, is_upper=True)
+
+
+@pytest.mark.parametrize("hold", [False, True], ids=["sent", "held"])
+def test_killed_and_taken_over(tmp_path: Path, sample: Sample, *, hold: bool) -> None:
+    """Another filedrop goes on where the first was killed: it sends each export once, with its own PDF."""
+    number = killed_at(tmp_path / "whole", sys.maxsize, READY, hold=hold)
+    for nth in sample(range(1, number + 1), 1):
+        killed_at(tmp_path / f"{nth}", nth, READY, hold=hold, is_taken_over=True)
 
 
 def killed_on_the_way_back(base: Path, nth: int, ready: str) -> int:

@@ -28,8 +28,8 @@ def pdf_of(number: int) -> bytes:
 class Exports:
     """So many exports into `outbound`. `ready`: the suffix of the ready files; "" for none.
 
-    `by_rename`: files are renamed in. `waits_for`: the file whose absence lets the next export begin. `written`: how
-    many exports are whole.
+    `by_rename`: files are renamed in. `waits_for`: the file whose absence lets the next export begin. `is_upper`: names
+    are in upper case, as on old Windows systems. `written`: how many exports are whole.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class Exports:
         has_pdf: bool = False,
         by_rename: bool = False,
         waits_for: str = NAME,
+        is_upper: bool = False,
     ) -> None:
         self.written = 0
         self.number = number
@@ -48,7 +49,8 @@ class Exports:
         self._ready = ready
         self._has_pdf = has_pdf
         self._by_rename = by_rename
-        self._awaited = outbound / waits_for
+        self._spelled = str.upper if is_upper else str
+        self._awaited = outbound / self._spelled(waits_for)
         self._steps = self._write()
 
     def take_step(self) -> bool:
@@ -77,10 +79,11 @@ class Exports:
             yield f"{NAME}{self._ready}", b""
 
     def _put(self, name: str, content: bytes) -> None:
-        path = self._outbound / (f".{name}.tmp" if self._by_rename else name)
+        target = self._outbound / self._spelled(name)
+        path = target.with_name(f".{name}.tmp") if self._by_rename else target
         path.write_bytes(content)
         if self._by_rename:
-            path.replace(self._outbound / name)
+            path.replace(target)
 
 
 def number_of(document: bytes) -> int:
