@@ -21,6 +21,7 @@ from filedrop.inbound.inbox import Inbox, Unread
 from filedrop.model.document import participant_key
 from filedrop.model.report import InboxReport
 from filedrop.pauses import MESSAGE
+from filedrop.texts.printable import valid
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -154,7 +155,7 @@ class InboxPoller:
             delivery.put(Refused(error))
 
     def _stuck(self, delivery: InboundDelivery, unread: Unread, why: str) -> None:
-        context = self._context
+        context, why = self._context, valid(why)
         attempts = (unread.row.attempts if unread.row else 0) + 1
         due = MESSAGE.due(context.now(), attempts)
         stuck = context.row_of(delivery.folder, unread.row or unread.message, "stuck")

@@ -66,6 +66,10 @@ class NoJournal(JournalError):
     """The database is empty: no daemon has used it yet."""
 
 
+class UnfitRow(JournalError):
+    """The database can't keep a value of this row; it keeps others."""
+
+
 class UnclearCommit(JournalError):
     """It isn't known whether a commit has happened: what was written in it may be there."""
 
@@ -282,10 +286,15 @@ class Engine(ABC):
                 return
             for ticket in batch:
                 ticket.results = [error] * len(ticket.items)
-            self.trouble = str(error)
+            self._note_trouble(error)
         finally:
             for ticket in batch:
                 ticket.is_done = True
+
+    def _note_trouble(self, error: BaseException) -> None:
+        """The journal is in trouble by what the engine has translated; any other error is of one write alone."""
+        if isinstance(error, JournalError) and not isinstance(error, UnfitRow):
+            self.trouble = str(error)
 
     def _written(self) -> None:  # noqa: B027 - most engines need none
         """Called after writes, by a thread that has nothing locked."""

@@ -23,7 +23,15 @@ import psycopg
 from psycopg import pq
 
 from filedrop.errors import DamagedJournal, FiledropError, JournalError, OtherDatabase
-from filedrop.journal.engine import LINEAGE, Engine, NoJournal, UnclearCommit, refuse_another_schema, refuse_moved
+from filedrop.journal.engine import (
+    LINEAGE,
+    Engine,
+    NoJournal,
+    UnclearCommit,
+    UnfitRow,
+    refuse_another_schema,
+    refuse_moved,
+)
 from filedrop.journal.folders import begin_branch, branches_in
 from filedrop.journal.postgres_schema import FENCED, POSTGRES_DEFINITIONS, SCHEMA, in_postgres
 from filedrop.journal.postgres_session import Address, Statements, end_sessions, has_grown, lineage_of, storable
@@ -280,6 +288,10 @@ class Postgres(Engine):
                     "Stop filedrop, and restore the database from its latest backup"
                 )
                 raise DamagedJournal(self.trouble) from error
+            if isinstance(error, psycopg.DataError | psycopg.IntegrityError):
+                raise UnfitRow(
+                    f"the journal {self.address} can't keep a value: {self.address.reason(error)}"
+                ) from error
             trouble = self.address.trouble(error)
             if isinstance(error, psycopg.OperationalError):
                 self.trouble = trouble  # what can't be read can't be written

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from filedrop.errors import DamagedJournal, FiledropError, JournalError
 from filedrop.files import Directory, place
 from filedrop.files.disk import free_space
-from filedrop.journal.engine import Engine, refuse_another_schema, refuse_moved
+from filedrop.journal.engine import Engine, UnfitRow, refuse_another_schema, refuse_moved
 from filedrop.journal.schema import ABOUT, DEFINITIONS, SAY_ABOUT, SCHEMA_VERSION, SUSPECT_ALL
 from filedrop.texts.printable import one_line, size
 
@@ -265,6 +265,8 @@ def _translated(path: Path) -> Iterator[None]:
         # The low byte is the primary result code (sqlite.org/rescode.html).
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise _damaged(path, reason) from error
+        if isinstance(error, sqlite3.DataError | sqlite3.IntegrityError):
+            raise UnfitRow(f"the journal {path} can't keep a value: {reason}") from error
         raise JournalError(
             f"the journal {path} can't be used: {reason}; nothing is posted until it can: "
             "see that its disk has room and that its folder belongs to the service"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from filedrop.texts.printable import valid
 from filedrop.times import month
 
 if TYPE_CHECKING:
@@ -271,7 +272,11 @@ class Document:
         return self.needs_why if self.needs is need else ""
 
     def waits_for(self, now: datetime, need: Need, why: str, *, due: datetime) -> Document:
-        """The same document, waiting until `due` for something of its own; a new reason becomes an event."""
+        """The same document, waiting until `due` for something of its own; a new reason becomes an event.
+
+        The reason may quote a file name that isn't Unicode.
+        """
+        why = valid(why)
         if self.why_without(need) == why:
             return self.later(due)
         since = self.needs_since if self.needs is need else now

@@ -10,6 +10,7 @@ from filedrop.model.document import Document, Need, State, same_participant
 from filedrop.model.fault import Fault
 from filedrop.outbound.waiting import log_need
 from filedrop.texts import Text
+from filedrop.texts.printable import valid
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -98,7 +99,7 @@ def identified_now(shared: Context, by: Identification, document: Document, read
 
 def _valid(text: str | None) -> str | None:
     """The text as valid Unicode: a mapping rule may have taken it from a file name that is not."""
-    return None if text is None else text.encode("utf-8", "replace").decode()
+    return None if text is None else valid(text)
 
 
 def _check_sender(document: Document, participants: tuple[str, ...], rule: str) -> Document:

@@ -35,6 +35,11 @@ def forms(text: str) -> list[str]:
     return list(dict.fromkeys([text, composed(text), unicodedata.normalize("NFD", text)]))
 
 
+def valid(text: str) -> str:
+    """The text with `?` for what isn't Unicode: a file name may have any bytes, but a text in the journal may not."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def printable(text: object) -> str:
     """The text in one line, with escapes for control characters and others that a terminal can't show."""
     said = str(text)

@@ -20,7 +20,7 @@ from support.drops import IDENTITY, NOON, accepted, drop, posted
 from filedrop.errors import Changed, FiledropError, JournalError
 from filedrop.journal import Drop, Duplicate, Journal, MessageRow, Outcome, Waiver, schema
 from filedrop.journal.sqlite import UNUSED
-from filedrop.model.document import LET_THROUGH, Document, Event, State
+from filedrop.model.document import LET_THROUGH, Document, Event, Need, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import Message
 from filedrop.texts import Text
@@ -118,6 +118,24 @@ def test_any_file_name_is_kept(journal: Journal) -> None:
     name = "faktura-\udce5.xml"  # what os.fsdecode makes of a name in Latin-1
     recorded = journal.documents.record(drop(file=name, dropped_as=name))
     assert journal.documents.by_id(recorded.id) == recorded
+
+
+def test_reason_with_any_file_name(journal: Journal) -> None:
+    """What a document waits for may quote a name that is no valid Unicode, and is recorded as people can read it."""
+    waits = drop().waits_for(NOON, Need.PREPARED, "x_\udcfc.xml can't be written", due=LATER)
+    recorded = journal.documents.record(waits)
+    assert recorded.needs_why == "x_?.xml can't be written"
+    assert journal.documents.by_id(recorded.id) == recorded
+    assert recorded.waits_for(NOON, Need.PREPARED, "x_\udcfc.xml can't be written", due=LATER) == recorded
+    assert not journal.engine.trouble
+
+
+def test_row_that_cannot_be_kept(journal: Journal) -> None:
+    """A row that the database itself refuses is no trouble of the journal: everything else goes on."""
+    statement = "INSERT INTO documents (id) VALUES ('incomplete')"
+    with pytest.raises(JournalError, match="can't keep a value"):
+        journal.engine.write(lambda connection: connection.execute(statement))
+    assert not journal.engine.trouble
 
 
 RECORD_AND_DIE = """
@@ -254,6 +272,7 @@ def test_one_threads_trouble_is_not_the_others(journal: Journal) -> None:
     for thread in threads:
         thread.join()
     assert isinstance(results.pop(2**70), Exception)
+    assert not journal.engine.trouble, "the journal can be written, so all other documents are posted"
     assert all(isinstance(result, Document) for result in results.values())
     assert {document.id for document in journal.documents.lying_in("f1", "sending")} == {drop(2).id, drop(3).id}
 
