@@ -14,6 +14,7 @@ STANDSTILL = 300.0  # seconds in which something happens with everything that is
 AT_ONCE = -STANDSTILL  # the patience of what needs none
 COPIED = 26 * 3600.0  # seconds until a journal has its next daily copy
 RESTARTS = 8  # starts within the last hour that a person may have wanted
+COMPLETED = timedelta(minutes=15)  # in which a ready file or a PDF follows its document
 AN_HOUR = timedelta(hours=1)
 SILENT = timedelta(minutes=5)  # for which a daemon may report nothing, though it reports each minute
 SLOWEST = 20_000.0  # bytes each second at least, of an upload that isn't too slow

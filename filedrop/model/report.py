@@ -23,11 +23,15 @@ LISTED = 20  # files of each kind by name: enough to act on, little enough to re
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """A file that isn't sent: why, and since when it is as it is now, in seconds since 1970."""
+    """A file that isn't sent: why, and since when it is as it is now, in seconds since 1970.
+
+    `is_incomplete`: it waits for another file, which only its people can put there.
+    """
 
     path: Path
     why: str
     since: float
+    is_incomplete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

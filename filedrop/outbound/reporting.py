@@ -88,8 +88,18 @@ def waiting_files(desk: Desk) -> tuple[FileReport, ...]:
     newest = nlargest(LISTED, desk.scanner.seen.items(), key=lambda named: named[1].since)
     begun = desk.shared.now().timestamp() - desk.shared.steady()
     return tuple(
-        FileReport(desk.folder.path / name, _why(desk, name, seen), begun + seen.since) for name, seen in newest
+        FileReport(
+            desk.folder.path / name, _why(desk, name, seen), begun + seen.since, _is_incomplete(desk, name, seen)
+        )
+        for name, seen in newest
     )
+
+
+def _is_incomplete(desk: Desk, name: str, seen: Seen) -> bool:
+    """Whether this file waits for its ready file, or for a PDF without which it isn't sent."""
+    if seen.waits_for:
+        return desk.shared.rules.prepare.pdf != "embed"
+    return seen.fault is None and desk.folder.ready_file(name) is not None
 
 
 def _why(desk: Desk, name: str, seen: Seen) -> str:

@@ -78,7 +78,7 @@ def _part(content: dict[str, Any]) -> DaemonPart:
     return DaemonPart(
         **content
         | {
-            "waiting": {Path(path): Left(why, since) for path, why, since in content["waiting"]},
+            "waiting": {Path(path): Left(*left) for path, *left in content["waiting"]},
             "strays": {name: CompanyStrays(number, tuple(few)) for name, (number, few) in content["strays"].items()},
         }
     )

@@ -9,7 +9,7 @@ from filedrop.texts.languages import marked, plural
 
 Kind = Literal[
     "stopped", "journal", "account", "folder", "trouble", "table", "decide", "failed", "rejected", "repeated", "owed",
-    "unanswered", "stray", "late", "overdue", "stuck", "doubt", "alert",
+    "unanswered", "stray", "incomplete", "late", "overdue", "stuck", "doubt", "alert",
 ]  # fmt: skip
 Plural: TypeAlias = tuple[str, str]
 
@@ -121,6 +121,12 @@ KINDS: dict[Kind, KindOf] = {
             "only XML documents with names like {names} are sent. If one of these is such a document, rename it, or "
             "move it into outbound/. Otherwise, move it away"
         ),
+        has_reasons=True,
+    ),
+    "incomplete": KindOf(
+        noun=_DOCUMENTS,
+        title=plural("{number} waiting for a file that is missing", "{number} waiting for files that are missing"),
+        advice=marked("write the file that each one waits for, or move the document out of outbound/"),
         has_reasons=True,
     ),
     "late": KindOf(

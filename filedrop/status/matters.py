@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from filedrop.errors import Cause
+from filedrop.model.obligations import COMPLETED
 from filedrop.model.question import commands, question
 from filedrop.model.report import LISTED
 from filedrop.status.kinds import KINDS, Kind
 from filedrop.status.model import Item, Matter, folders_of, message_label
-from filedrop.status.reasons import asked_again, stuck, stuck_messages
+from filedrop.status.reasons import INCOMPLETE, asked_again, stuck, stuck_messages
 from filedrop.storage.names import A_PDF, PDF_WITH_INVOICE
 from filedrop.storage.sidecar import DUPLICATE, retry
 from filedrop.texts.languages import ENGLISH, Translatable, counted, marked, translated
@@ -53,6 +54,7 @@ _DOUBT = (
     "filedrop keeps looking for them while their folder is available. To end it yourself, run: filedrop resolve ID "
     "--sent MSG_NO, or: filedrop resolve ID --send-again"
 )
+_INCOMPLETE = "write the file that each one waits for, or move the document out of outbound/"
 _LATE = "filedrop tries again by itself. Resolve the cause in each line, or ask the operator of the access point"
 
 
@@ -350,21 +352,21 @@ def _in_doubt(
 
 def _late(status: CompanyStatus, company: str, config: Config, now: datetime) -> Iterator[Matter]:
     """The documents that are waiting for too long, and not for what keeps all of the company's from being sent."""
-    longest = config.outbound.overdue
-    items = [
-        _make_item(
-            document["file"],
-            document["since"],
-            known=f"[{document['id']}]" if document["id"] else "",
-            path=document["path"],
-            why=document["why"],
-        )
-        for document in status["documents"]
-        if document["state"] == "waiting" and (since := moment(document["since"])) and now - since > longest
-    ]
+    overdue = config.outbound.overdue
+    found: dict[Kind, list[Item]] = {"incomplete": [], "late": []}
+    for document in status["documents"]:
+        kind: Kind = "incomplete" if document["code"] == INCOMPLETE else "late"
+        known, since = f"[{document['id']}]" if document["id"] else "", moment(document["since"])
+        if document["state"] == "waiting" and since and now - since > (COMPLETED if kind == "incomplete" else overdue):
+            items, path, why = found[kind], document["path"], document["why"]
+            items.append(_make_item(document["file"], document["since"], known=known, path=path, why=why))
+    what = "waiting for a file that is missing"
+    yield from _several(
+        "incomplete", company, len(found["incomplete"]), what, advice=_INCOMPLETE, items=found["incomplete"]
+    )
     if not status["why"]:
-        what = f"waiting for longer than {as_duration(longest)} (outbound.overdue)"
-        yield from _several("late", company, len(items), what, advice=_LATE, items=items[:LISTED])
+        what = f"waiting for longer than {as_duration(overdue)} (outbound.overdue)"
+        yield from _several("late", company, len(found["late"]), what, advice=_LATE, items=found["late"][:LISTED])
 
 
 def _since(document: Document) -> datetime:

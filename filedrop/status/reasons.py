@@ -31,11 +31,15 @@ if TYPE_CHECKING:
 _ORDER = {str(count): place for place, count in enumerate(COUNTS)}
 
 
+INCOMPLETE = "incomplete"  # the code of a dropped file that waits for another one
+
+
 class Left(NamedTuple):
-    """Why a dropped file wasn't ready, and since when it is as it is now (ISO 8601)."""
+    """Why a dropped file wasn't ready, since when it is as it is now (ISO 8601), and if it waits for another one."""
 
     why: str
     since: str
+    is_incomplete: bool = False
 
 
 def reasons(
@@ -162,8 +166,8 @@ def _dropped(waiting: Mapping[Path, Left], outbound: Mapping[Path, FolderSnapsho
     """The files that the daemon has left where they were dropped, as far as they are still there."""
     return [
         DocumentStatus(
-            state="waiting", file=path.name, path=str(path), why=left.why, code="", known="", id=None, msg_no=None,
-            since=left.since,
+            state="waiting", file=path.name, path=str(path), why=left.why,
+            code=INCOMPLETE if left.is_incomplete else "", known="", id=None, msg_no=None, since=left.since,
         )
         for path, left in waiting.items()
         if path.parent in outbound and path in outbound[path.parent].there

@@ -151,7 +151,7 @@ def part_of(report: DaemonReport) -> DaemonPart:
         refused={str(folder.path): folder.refused or _wrong(folder) for folder in outbound},
         file_systems={str(folder.path): folder.file_system for folder in both if folder.file_system},
         waiting={
-            file.path: Left(file.why, from_seconds(file.since).isoformat(timespec="seconds"))
+            file.path: Left(file.why, from_seconds(file.since).isoformat(timespec="seconds"), file.is_incomplete)
             for folder in outbound
             for file in folder.waiting
         },

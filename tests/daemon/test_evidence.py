@@ -23,11 +23,12 @@ MINUTE = 60.0
 @pytest.fixture
 def watching(make_world: Callable[..., World]) -> Iterator[Watching]:
     clock = Clock()
-    world = make_world(outbound=RULES, inbound={"poll": "1m"}, clock=clock.true)
+    inbound = {"poll": "1m", "readable": "html", "answers": "move"}
+    world = make_world(outbound=RULES, inbound=inbound, clock=clock.true, deliver_after=30)
     made = Watching(world, clock)
     made.pass_on(2 * MINUTE)
     yield made
-    made.life.drop()
+    made.drop()
 
 
 def broken(*_: object, **__: object) -> None:
@@ -37,7 +38,7 @@ def broken(*_: object, **__: object) -> None:
 
 def test_a_step_that_nobody_foresaw(watching: Watching, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failing step is an issue of its folder at once, for two minutes after it has succeeded, and no longer."""
-    outbound = str(watching.life.pipeline.folder.path)
+    outbound = str(watching.pipeline.folder.path)
     with monkeypatch.context() as patch:
         patch.setattr(OutboundPipeline, "_take_up_folder", broken)
         watching.pass_on(4 * MINUTE)
@@ -73,7 +74,7 @@ def test_a_folder_that_cannot_say_when(watching: Watching, monkeypatch: pytest.M
 
 def test_a_part_of_a_tick_that_fails(watching: Watching, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error in one part of a tick costs this part alone, and is reported."""
-    monkeypatch.setattr(watching.life.service.commands, "tick", broken)
+    monkeypatch.setattr(watching.service.commands, "tick", broken)
     watching.pass_on(MINUTE)
     assert list(watching.troubles) == ["commands"]
 
@@ -102,3 +103,22 @@ def test_a_healthy_hour(watching: Watching) -> None:
             found += watching.troubles.values()
     assert found == []
     assert len(watching.world.accepted()) == 24
+
+
+def test_a_document_whose_ready_file_is_missing(make_world: Callable[..., World]) -> None:
+    """A document that waits for what only its people can write is reported after 15 minutes, and not before."""
+    clock = Clock()
+    world = make_world(outbound=RULES | {"ready_suffix": ".ready"}, inbound={"poll": "1m"}, clock=clock.true)
+    watching = Watching(world, clock)
+    world.drop("invoice.xml", invoice("1"))
+    watching.pass_on(14 * MINUTE)
+    assert watching.status["matters"] == []
+    watching.pass_on(4 * MINUTE)
+    (matter,) = watching.status["matters"]
+    assert (matter["kind"], matter["title"]) == ("incomplete", "1 waiting for a file that is missing")
+    (item,) = matter["items"]
+    assert item["why"] == "it waits for invoice.xml.ready, which must not be older than this file"
+    (world.outbound / "invoice.xml.ready").touch()
+    watching.pass_on(4 * MINUTE)
+    assert watching.status["matters"] == []
+    watching.drop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from support.documents import invoice
 from support.faults import instead
 from support.stepping import RULES, Life
@@ -32,16 +31,13 @@ def late(status: Status) -> list[Matter]:
     return [matter for matter in status["matters"] if matter["kind"] == "late"]
 
 
-@pytest.mark.parametrize("hindrance", ["refused at once", "no ready file"])
-def test_a_document_that_waits_alone(make_world: Callable[..., World], clock: Clock, hindrance: str) -> None:
+def test_a_document_that_waits_alone(make_world: Callable[..., World], clock: Clock) -> None:
     """After `overdue` it needs attention, with its reason, while all else is sent; once it is sent, it doesn't."""
-    rules = RULES | {"overdue": "1h"} | ({"ready_suffix": ".ready"} if hindrance == "no ready file" else {})
-    world = make_world(outbound=rules, inbound={"poll": "1m"}, clock=clock.true)
+    world = make_world(outbound=RULES | {"overdue": "1h"}, inbound={"poll": "1m"}, clock=clock.true)
     life = Life(world, clock)
     try:
         life.go_on(10)
-        if hindrance == "refused at once":
-            world.front.always("POST /outbox", instead(404))
+        world.front.always("POST /outbox", instead(404))
         world.drop("bad.xml", invoice("1"))
         life.touch()
         life.go_on(3000)
@@ -51,14 +47,13 @@ def test_a_document_that_waits_alone(make_world: Callable[..., World], clock: Cl
         (matter,) = late(status)
         (item,) = matter["items"]
         assert (matter["company"], item["name"]) == ("acme", "bad.xml")
-        assert ("404" if hindrance == "refused at once" else "bad.xml.ready") in item["why"]
+        assert "404" in item["why"]
         assert verdict(status).startswith("1 document needs")
         (world.outbound / "HOLD").touch()
         life.go_on(60)
         assert not late(status_of(world, life))  # somebody holds all of them
         (world.outbound / "HOLD").unlink()
         world.front.heal()
-        (world.outbound / "bad.xml.ready").touch()
         life.go_on(1800)
         assert world.places()["bad.xml"].split("/")[0] in ("sent", "archive")
         assert not late(status_of(world, life))

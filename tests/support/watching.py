@@ -1,42 +1,51 @@
 """A filedrop that goes a step at a time, and what its status says of it every half a minute.
 
-watching = Watching(world, clock)
-watching.pass_on(3600)
-watching.troubles        # what stands still, and what failed
+    watching = Watching(world, clock)
+    watching.pass_on(3600)
+    watching.troubles        # what stands still, and what failed
+
+Its jobs may hang: `hang` blocks the thread that calls it until `release`. A job that hangs keeps what it holds, and
+nobody else does it. That threads are alive, other tests show.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import threading
+import time
 from typing import TYPE_CHECKING
 
-from support.stepping import AFTER_FAILURE, Life
+from support.stepping import AFTER_FAILURE, Hands, Life
 
 from filedrop.daemon import evidence
 from filedrop.daemon.evidence import Evidence, Facts
 from filedrop.status.survey import Survey, part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from support.stepping import Clock
     from support.world import World
 
     from filedrop.status.model import Status
 
+BLOCKED = 5.0  # seconds after which a job is held up by one that hangs
+AT_ONCE = 200  # jobs before the clock goes on: a job that does nothing may be due for ever
 
-class Watching:
-    """A life of filedrop without threads: that these are alive, other tests show. `status`: the last one."""
+
+class Watching(Life):
+    """`status`: the last one. `is_stuck`: the main loop hangs, so that daemon.json gets old."""
 
     def __init__(self, world: World, clock: Clock) -> None:
+        self._is_hung = threading.Event()
+        self._released = threading.Event()
+        self.is_stuck = False
+        super().__init__(world, clock)
         self.world = world
-        self.clock = clock
-        self.life = Life(world, clock)
-        service = self.life.service
-        service.is_healthy = lambda: True  # type: ignore[method-assign] - it has no threads
-        self._evidence = Evidence(world._log, service.now, service.steady)
-        self._survey = Survey(service.config, service.journal)
-        self.status: Status = self._look()
+        self.service.is_healthy = lambda: True  # type: ignore[method-assign] - it has no threads,
+        self.service.workers.relieve = lambda: None  # type: ignore[method-assign] - nor is it to get some
+        self._evidence = Evidence(world._log, self.service.now, self.service.steady)
+        self._survey = Survey(self.service.config, self.service.journal)
+        self.status: Status = self._survey.take(part_of(self.service.report()), running=True, now=clock.now())
 
     @property
     def troubles(self) -> Mapping[str, str]:
@@ -45,19 +54,78 @@ class Watching:
 
     def pass_on(self, seconds: float) -> None:
         """Let so much time pass, and all be done that is due meanwhile, with a look every half a minute."""
-        until = self.clock.passed + seconds
-        while self.clock.passed < until:
-            self.life.go_on(min(evidence.EVERY, until - self.clock.passed))
-            self.life.service.tick()
-            self.life.service.guard.attempt("pages", self.life.service.pages.turn)
-            self.clock.pass_on(AFTER_FAILURE)
-            self._look()
+        until, pages = self._clock.passed + seconds, self.service.pages.turn
+        while self._clock.passed < until:
+            end = self._clock.passed + min(evidence.EVERY, until - self._clock.passed)
+            while self._clock.passed < end:
+                wait = self.turn()
+                self.do_all()
+                self._clock.pass_on(min(max(wait, AFTER_FAILURE), max(end - self._clock.passed, AFTER_FAILURE)))
+            self._work("tick", self.service.tick)
+            if pages not in self._under_way:
+                self._alone(pages, lambda: self.service.guard.attempt("pages", pages))
+            self._work("report", self._look)
 
-    def _look(self) -> Status:
-        service = self.life.service
+    def hang(self, *_: object, **__: object) -> None:  # type: ignore[override]
+        """Never return."""
+        self._is_hung.set()
+        self._released.wait()
+
+    def release(self) -> None:
+        """Let what hangs return, at the end of a test."""
+        self._released.set()
+
+    def do_all(self, *, but: str = "") -> None:
+        """Do what may be done, and what follows from it."""
+        self._idle_turns = 0
+        for _ in range(AT_ONCE):
+            jobs = [job for name, job in self._jobs() if name != but]
+            if not jobs:
+                return
+            jobs[0]()
+
+    def _hands(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - as it has it
+        yield from super()._hands()
+        for pool in (self.service.commands._pool, self.service.copies._pool):
+            assert isinstance(pool, Hands)
+            yield pool
+
+    def _jobs(self) -> list[tuple[str, Callable[[], None]]]:
+        return [(name, self._job(job)) for name, job in super()._jobs()]
+
+    def _job(self, job: Callable[[], None]) -> Callable[[], None]:
+        return lambda: self._in_a_thread(job) and None
+
+    def _alone(self, what: object, job: Callable[[], object]) -> None:
+        self._in_a_thread(lambda: super(Watching, self)._alone(what, job))
+
+    def _work(self, what: str, job: Callable[[], object]) -> None:
+        """A part of the main loop."""
+        if not self.is_stuck:
+            self.is_stuck = not self._in_a_thread(lambda: self.service.guard.attempt(what, job))
+
+    def _in_a_thread(self, job: Callable[[], object]) -> bool:
+        """Whether a job has ended, in a thread of its own; False if it hangs."""
+        if threading.current_thread() is not threading.main_thread():
+            job()
+            return True
+        self._is_hung.clear()
+        thread = threading.Thread(target=job, daemon=True)
+        thread.start()
+        begun = time.monotonic()
+        while thread.is_alive() and not self._is_hung.is_set():
+            thread.join(0.05)
+            if self.service.workers.hung_after < 0 and time.monotonic() - begun > BLOCKED:
+                break  # it waits for what the job that hangs holds
+        if thread.is_alive():
+            self.service.workers.hung_after = (
+                -1.0
+            )  # a folder that hangs does so at once: our clock isn't the computer's
+        return not thread.is_alive()
+
+    def _look(self) -> None:
         snapshots = self._survey.snapshots.items()
         files = {path: there.counts for path, there in snapshots if not there.trouble}
-        self._evidence.look(lambda: Facts(service, files, {}, None, ()))
-        part = part_of(self._evidence.added_to(service.report()))
-        self.status = self._survey.take(replace(part), running=True, now=self.clock.now())
-        return self.status
+        self._evidence.look(lambda: Facts(self.service, files, {}, None, ()))
+        part = part_of(self._evidence.added_to(self.service.report()))
+        self.status = self._survey.take(part, running=True, now=self._clock.now())
