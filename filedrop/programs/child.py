@@ -12,6 +12,7 @@ import io
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -28,11 +29,14 @@ if sys.platform == "linux":
     def limit_this_process(memory: int) -> None:
         """Let this process have no more bytes of memory than this, and be the first to go where the system lacks some.
 
-        It also writes no core file: what is in its memory is somebody's document.
+        It also writes no core file: what is in its memory is somebody's document. A lower limit of the service stays.
         """
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        Path("/proc/self/oom_score_adj").write_text("1000")
+        for kind, most in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_CORE, 0)):
+            before, _ = resource.getrlimit(kind)
+            least = most if before == resource.RLIM_INFINITY else min(most, before)
+            resource.setrlimit(kind, (least, least))
+        with suppress(OSError):  # /proc is read-only, say
+            Path("/proc/self/oom_score_adj").write_text("1000")
 
 else:
 

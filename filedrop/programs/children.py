@@ -10,23 +10,27 @@ idle, and ends with filedrop.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import FiledropError
-from filedrop.programs import how_it_ended, kill_tree, python_command, start
+from filedrop.programs import LONGEST_OUTPUT, how_it_ended, kill_tree, python_command, start
 from filedrop.programs.child import LENGTH, Confinement
-from filedrop.texts.printable import size
+from filedrop.texts.printable import one_line, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import IO
 
 IDLE = 120.0  # seconds after which it ends
 AFTERWARDS = 5.0  # seconds after which it ends itself when it is late and nobody has killed it
+_LONGEST_LINE = 300  # letters that are quoted
 
 
 class NoAnswer(FiledropError):
@@ -53,6 +57,8 @@ class Child:
         self._largest = largest
         self._process: subprocess.Popen[bytes] | None = None
         self._confinement: Confinement | None = None
+        self._errors: IO[bytes] | None = None  # what the process prints on stderr
+        self._last_words = ""  # of the process before
         self._asking = threading.Lock()
         self._used = 0.0
         self._is_late = self._is_much = False
@@ -101,7 +107,10 @@ class Child:
         if self._process is None:
             self._is_late = self._is_much = False
             try:
-                self._process = start(self._arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `_end` closes it
+                self._process = start(
+                    self._arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+                )
                 self._confinement = Confinement(self._process, self._memory)
             except OSError as error:
                 if self._process is not None:
@@ -151,7 +160,10 @@ class Child:
                     pipe.close()
         if self._confinement is not None:
             self._confinement.end()
-        self._process = self._confinement = None
+        if self._errors is not None:
+            self._last_words = _last_line(self._errors)
+            self._errors.close()
+        self._process = self._confinement = self._errors = None
 
     def _why_not(self, process: subprocess.Popen[bytes], seconds: float) -> NoAnswer:
         if self._closed.is_set():
@@ -160,4 +172,11 @@ class Child:
             return Late(f"took longer than {seconds:g} seconds")
         if self._is_much:
             return Ended(f"answers with more than {size(self._largest)}")
-        return Ended(how_it_ended(process.returncode or 0))
+        return Ended(f"{how_it_ended(process.returncode or 0)}{self._last_words and f' ({self._last_words})'}")
+
+
+def _last_line(file: IO[bytes]) -> str:
+    """The last line of a file, safe to show; "" where there is none."""
+    file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_OUTPUT))
+    lines = file.read().decode(errors="replace").splitlines()
+    return one_line(lines[-1], _LONGEST_LINE) if lines else ""
