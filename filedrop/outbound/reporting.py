@@ -99,7 +99,7 @@ def _is_incomplete(desk: Desk, name: str, seen: Seen) -> bool:
     """Whether this file waits for its ready file, or for a PDF without which it isn't sent."""
     if seen.waits_for:
         return desk.shared.rules.prepare.pdf != "embed"
-    return seen.fault is None and desk.folder.ready_file(name) is not None
+    return seen.fault is None and desk.folder.ready.name(name) is not None
 
 
 def _why(desk: Desk, name: str, seen: Seen) -> str:
