@@ -295,6 +295,42 @@ def test_a_message_level_status(world: World) -> None:
     assert "responses" not in world.sidecar("other.xml")
 
 
+def test_statuses_for_the_access_point(world: World) -> None:
+    """Statuses that are addressed to the access point are recorded at their document; only `RE` is a rejection."""
+    path = case("mls-for-nobody")
+    world.drop("invoice.xml", (path / "invoice.xml").read_bytes().replace(b"123456785", b"810418052"))
+    world.run_once()
+    (message,) = world.sandbox.store.sent("acme")
+    for name in ("AB", "AP", "RE"):
+        status = (path / f"mls-{name}.xml").read_bytes().replace(b"ID-OF-THE-MESSAGE", message.uuid.encode())
+        number = world.receive_for_access_point(status)
+    tie_responses(world)
+    assert not world.sandbox.store.inbox("acme")
+    responses = world.sidecar("invoice.xml")["responses"]
+    assert sorted(response["code"] for response in responses) == ["AB", "AP", "RE"]
+    shown = world.filedrop("status").stdout
+    assert f"0242:000123 rejected it in message {number}: The number is longer than 20 characters" in shown
+    assert shown.count("rejected it in message") == 1
+    assert world.filedrop("status", "--check").returncode == 1
+    assert not world.delivered()
+
+
+def test_statuses_of_unknown_documents(world: World) -> None:
+    """Statuses that name no document stay unread, nothing is written, and `status` counts them apart."""
+    path = case("mls-unknown")
+    world.drop("invoice.xml", (case("mls-for-nobody") / "invoice.xml").read_bytes().replace(b"123456785", b"810418052"))
+    world.run_once()
+    numbers = [world.receive_for_access_point(file.read_bytes()) for file in sorted(path.glob("*.xml"))]
+    with world.daemon():
+        world.until(lambda: "2 statuses of access points name no document" in world.filedrop("status").stdout)
+        shown = world.filedrop("status").stdout
+    assert "add their receivers" not in shown
+    assert [message.msg_no for message in world.sandbox.store.inbox("acme")] == numbers
+    assert "responses" not in world.sidecar("invoice.xml")
+    with world.locked() as journal:
+        assert journal.engine.read("SELECT 1 FROM responses UNION SELECT 1 FROM messages") == []
+
+
 def _assert_rejected(world: World, number: int, sender: str, reason: str) -> None:
     """The message with this number is received, and rejects the document that was dropped as invoice.xml."""
     tie_responses(world)

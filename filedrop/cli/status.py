@@ -249,13 +249,18 @@ def _account_lines(account: AccountStatus, *, with_why: bool) -> Iterator[str]:
     yield from account["left_behind"]
     if account["fetched"]:
         yield account["fetched"]
-    if for_nobody := account["for_nobody"]:
-        receivers = [*account["nobodys"], *(["others"] if for_nobody > len(account["nobodys"]) else [])]
+    statuses = account["statuses"] or 0
+    if others := (account["for_nobody"] or 0) - statuses:
+        receivers = [*account["nobodys"], *(["others"] if others > len(account["nobodys"]) else [])]
         which = f" ({listed(receivers)})" if receivers else ""
         yield (
-            f"{for_nobody} unread for none of your companies{which}: add their receivers to a company, or set "
-            "`unassigned`"
+            f"{others} unread for none of your companies{which}: add their receivers to a company, or set `unassigned`"
         )
+    if statuses:
+        some, them = ("1 status of access points names", "it")
+        if statuses > 1:
+            some, them = f"{statuses} statuses of access points name", "them"
+        yield f"{some} no document of this filedrop: leave {them}, or set `unassigned` to a folder to keep {them}"
     if account["surplus"]:
         numbers = ", ".join(map(str, account["surplus"][:LISTED]))
         more = f" and {more} more" if (more := len(account["surplus"]) - LISTED) > 0 else ""

@@ -3,6 +3,7 @@
 poller      polls one account's inbox, hands each message to its folder's delivery, and hears how it ended: what
             can't be taken becomes `stuck`, and waits
 inbox       the unread messages, and what the journal knows of them
+statuses    those that are for an access point, and so for none of the companies
 fetcher     downloads a document into a temporary file
     temporary       the temporary files of a message
     attachments     what is embedded in its document, as files of its own, by their types

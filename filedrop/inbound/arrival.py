@@ -74,11 +74,11 @@ def mark_read(arrival: Arrival) -> None:
     Where its number is another message's by now, it is gone: nothing is marked, and nothing is left to be done.
     """
     context, row, error = arrival.context, arrival.unread.row, None
-    is_over = is_there = False
+    is_over = was_there = False
     try:
         if row is not None:
-            is_there = _is_there(arrival, row)
-            if is_there:
+            was_there = is_there(context, row, arrival.asked if arrival.unread.listed else None)
+            if was_there:
                 context.access_point.mark_read(row.msg_no)
             is_over = True
     except AccessPointError as failure:
@@ -89,7 +89,7 @@ def mark_read(arrival: Arrival) -> None:
         elif row.state == "read":  # recorded before, but still listed
             arrival.ended(arrival.unread)
         else:
-            recorded = partial(_conclude, arrival, was_read=is_there)
+            recorded = partial(_conclude, arrival, was_read=was_there)
             context.record(MarkedRead(replace(row, state="read"), recorded))
 
 
@@ -99,10 +99,12 @@ def _conclude(arrival: Arrival, *, was_read: bool) -> None:
     arrival.ended(arrival.unread, was_read=was_read)
 
 
-def _is_there(arrival: Arrival, row: MessageRow) -> bool:
-    """Whether the message's number is still its own, or nobody's: a server may have been set up anew meanwhile."""
-    context = arrival.context
-    if arrival.unread.listed and timedelta(0) <= context.now() - arrival.asked <= JUST_NOW:
+def is_there(context: InboundContext, row: MessageRow, asked: datetime | None) -> bool:
+    """Whether a message's number is still its own, or nobody's: a server may have been set up anew meanwhile.
+
+    `asked`: when the access point was asked for it, by our clock; None where that is unknown. Raises AccessPointError.
+    """
+    if asked is not None and timedelta(0) <= context.now() - asked <= JUST_NOW:
         return True
     there = context.access_point.received(row.msg_no)
     return there is None or is_same(there, row)

@@ -18,6 +18,7 @@ from filedrop.files import InUse
 from filedrop.inbound.arrival import Arrival, LookAgain, Refused
 from filedrop.inbound.fetcher import NotTaken
 from filedrop.inbound.inbox import Inbox, Unread
+from filedrop.inbound.statuses import Statuses, is_for_access_point
 from filedrop.model.document import participant_key
 from filedrop.model.report import InboxReport
 from filedrop.pauses import MESSAGE
@@ -61,6 +62,7 @@ class InboxPoller:
         self._is_hung = workers.is_hung
         self._loop = loop
         self._inbox = Inbox(context)
+        self._statuses = Statuses(context, self._status_ended)
         self._under_way: dict[int, InboundDelivery] = {}
         self._has_read = False
         self._is_put_off = False
@@ -70,7 +72,7 @@ class InboxPoller:
     def is_idle(self) -> bool:
         """Whether no message is under way; those in folders that hang don't count."""
         with self._lock:
-            return all(map(self._is_hung, self._under_way.values()))
+            return self._statuses.is_idle and all(map(self._is_hung, self._under_way.values()))
 
     @property
     def under_way(self) -> frozenset[int]:
@@ -81,7 +83,7 @@ class InboxPoller:
     def has_all_back(self) -> bool:
         """Whether no message is under way, not even in a folder that hangs."""
         with self._lock:
-            return not self._under_way
+            return self._statuses.is_idle and not self._under_way
 
     @property
     def is_to_poll_again(self) -> bool:
@@ -107,7 +109,9 @@ class InboxPoller:
         inbox = [
             unread for unread in self._inbox.unread(self._is_blocked) if unread.listed or self._delivery(unread.message)
         ]
-        self._sum_up(inbox, under_way)
+        nobodys = [unread.message for unread in inbox if self._delivery(unread.message) is None]
+        self._statuses.poll(filter(self._is_for_access_point, nobodys))
+        self._sum_up(inbox, nobodys, under_way)
         handed_to: set[InboundDelivery] = set()
         for unread in inbox:
             delivery = self._delivery(unread.message)
@@ -138,6 +142,15 @@ class InboxPoller:
                 is_last = not self._under_way
             if is_last:
                 self._loop.wake()
+
+    def _status_ended(self, was_read: bool, error: AccessPointError | None) -> None:  # noqa: FBT001 - of one kind
+        """Note that a status for an access point has come as far as it can now."""
+        if was_read:
+            self._has_read = True
+        if error is not None:
+            self._explain_unmarked(str(error))
+        if self.has_all_back():
+            self._loop.wake()
 
     def _note_failure(self, delivery: InboundDelivery, unread: Unread, error: Exception) -> None:
         if isinstance(error, Interrupted | Changed):  # by our own stop, by another step: the next poll takes it up
@@ -176,9 +189,13 @@ class InboxPoller:
     def _delivery(self, message: Message) -> InboundDelivery | None:
         return self._by_receiver.get(participant_key(message.receiver or ""), self._unassigned)
 
-    def _sum_up(self, inbox: Sequence[Unread], under_way: Collection[int]) -> None:
+    def _is_for_access_point(self, message: Message) -> bool:
+        is_for_twin = self._context.config.company_of_twin(message.receiver or "") is not None
+        return is_for_access_point(message) and not is_for_twin
+
+    def _sum_up(self, inbox: Sequence[Unread], nobodys: Sequence[Message], under_way: Collection[int]) -> None:
         left = (unread for unread in inbox if unread.listed and unread.message.msg_no not in under_way)
-        nobodys = [unread.message for unread in inbox if self._delivery(unread.message) is None]
+        others = [message for message in nobodys if not self._is_for_access_point(message)]
         stuck = Counter(
             delivery.folder.company
             for unread in inbox
@@ -187,9 +204,10 @@ class InboxPoller:
         found = InboxReport(
             self._context.now(),
             unread=len(inbox),
-            for_nobody=len(nobodys),
+            for_nobody=len(others) + self._statuses.unknown,
+            statuses=self._statuses.unknown,
             nobodys=tuple(
-                (message, self._context.config.company_of_twin(message.receiver or "")) for message in nobodys[:NAMED]
+                (message, self._context.config.company_of_twin(message.receiver or "")) for message in others[:NAMED]
             ),
             stuck=stuck,
             waiting=Counter(
@@ -198,7 +216,7 @@ class InboxPoller:
                 if (delivery := self._delivery(unread.message))
                 and (unread.row is None or unread.row.state not in ("stuck", "read"))
             ),
-            unmarked=sum(map(_was_placed, left)),
+            unmarked=sum(map(_was_placed, left)) + self._statuses.unmarked,
         )
         with self._lock:
             self.summary = replace(found, why_unmarked=self.summary.why_unmarked)

@@ -9,7 +9,7 @@ document that may be meant has no clear answer, the response waits: that documen
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from filedrop.journal.engine import Part
@@ -85,6 +85,7 @@ _MEANT = f"""
 _FIRST_OF = "SELECT min(at) AS at FROM responses WHERE document <> '' AND document = value AND code = '{}'".format
 _FIRST_OF_EACH = " UNION ALL ".join(map(_FIRST_OF, REJECTED))
 _FIRST_REJECTIONS = f"SELECT value, (SELECT min(at) FROM ({_FIRST_OF_EACH}) AS firsts) FROM json_each(:ids)"
+_WITH_UUID = "SELECT uuid FROM documents WHERE uuid IN (SELECT value FROM json_each(:ids))"
 _TIE = f"UPDATE responses SET document = :document, owed_to = :folder WHERE {THIS_RESPONSE}"
 
 _NEVER_ANSWERED = (State.WAITING, State.SENDING, State.DOUBT)
@@ -164,6 +165,19 @@ class Responses(Part):
 
         if responses:
             self._write(work)
+
+    def record_known(self, responses: Sequence[Response]) -> list[Response]:
+        """Record those of these responses that name the message of one document, for its company. Returns these."""
+        ids = json.dumps(sorted({response.message_id for response in responses}))
+        found: dict[Response, Document] = {}
+        with self._engine.reading() as connection:
+            known = {uuid for (uuid,) in connection.execute(_WITH_UUID, {"ids": ids})}
+            for response in responses:
+                meant = documents_meant(connection, response) if response.message_id in known else []
+                if len(meant) == 1:
+                    (found[response],) = meant
+        self.record([replace(response, company=document.company) for response, document in found.items()])
+        return list(found)
 
     def owed(self, folder: str, company: str, now: datetime) -> list[Response]:
         """The tied responses that the documents of a folder lack, then those to this company for other folders.

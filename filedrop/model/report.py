@@ -89,15 +89,17 @@ class AccessReport:
 class InboxReport:
     """What the last poll of an inbox found; `last_poll` is None before the first.
 
-    `for_nobody`: how many messages for none of the companies, `nobodys`: the first few of them, each with the company
-    that has the twin of its receiver, or None. `stuck`: how many can't be taken, by company; `waiting`: how many others
-    are to be received. `unmarked`: how many were still listed that had been delivered before; `why_unmarked`: of the
+    `for_nobody`: how many messages for none of the companies. `statuses`: how many of these are for access points, and
+    name no document of this filedrop. `nobodys`: the first few of the others, each with the company that has the twin
+    of its receiver, or None. `stuck`: how many can't be taken, by company; `waiting`: how many others are to be
+    received. `unmarked`: how many were still listed that had been delivered or recorded before; `why_unmarked`: of the
     last that could not be marked as read, in this poll or before, why.
     """
 
     last_poll: datetime | None = None
     unread: int = 0
     for_nobody: int = 0
+    statuses: int = 0
     nobodys: tuple[tuple[Message, str | None], ...] = ()
     stuck: Mapping[str, int] = field(default_factory=dict)
     waiting: Mapping[str, int] = field(default_factory=dict)

@@ -81,7 +81,7 @@ class Response:
     @property
     def is_by_access_point(self) -> bool:
         """Whether an access point has sent it."""
-        return participant_key(self.sender).startswith(_ACCESS_POINTS)
+        return is_access_point(self.sender)
 
     @property
     def is_status(self) -> bool:
@@ -92,6 +92,11 @@ class Response:
     def message_id(self) -> str:
         """What would be the id of the document's message, in the form of `Document.uuid`."""
         return self.number.removeprefix("uuid:")
+
+
+def is_access_point(participant: str | None) -> bool:
+    """Whether a ParticipantID is the id of an access point."""
+    return participant_key(participant or "").startswith(_ACCESS_POINTS)
 
 
 def is_status(code: str) -> bool:

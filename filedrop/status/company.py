@@ -34,8 +34,8 @@ def of_company(status: Status, company: Company, config: Config, reported: Conta
     `reported`: the matters that an alert has reported to the administrator.
     """
     mine: AccountStatus = {
-        **status["accounts"][company.account], "unread": None, "for_nobody": None, "nobodys": [],
-        "lists": [], "left_behind": [], "surplus": [], "fetched": "", "why": "",
+        **status["accounts"][company.account], "unread": None, "for_nobody": None, "statuses": None,
+        "nobodys": [], "lists": [], "left_behind": [], "surplus": [], "fetched": "", "why": "",
     }  # fmt: skip
     matters = [
         matter

@@ -144,11 +144,12 @@ class CompanyStatus(Counts):
 class AccountStatus(TypedDict):
     """How an account stands, as the daemon saw it; None, and login `unknown`, where nobody could tell.
 
-    `condition`: the circuit breaker's (accesspoint/breaker). `nobodys`: the first few of those `for_nobody`, each in a
-    few words. `next_attempt`: when it is asked again, where that has failed. `lists` says which of the access point's
-    lists could not be read to their end, or name as unread what was delivered before, `left_behind` what is under way
-    where the account was before, both in sentences; `surplus` are messages there that we did not mean to send.
-    `fetched`: what becomes of the unread ones for companies here.
+    `condition`: the circuit breaker's (accesspoint/breaker). `statuses`: how many of those `for_nobody` are for access
+    points, and name no document. `nobodys`: the first few of the others, each in a few words. `next_attempt`: when it
+    is asked again, where that has failed. `lists` says which of the access point's lists could not be read to their
+    end, or name as unread what was delivered before, `left_behind` what is under way where the account was before, both
+    in sentences; `surplus` are messages there that we did not mean to send. `fetched`: what becomes of the unread ones
+    for companies here.
     """
 
     reachable: bool | None
@@ -156,6 +157,7 @@ class AccountStatus(TypedDict):
     condition: str
     unread: int | None
     for_nobody: int | None
+    statuses: int | None
     nobodys: list[str]
     last_poll: str | None
     why: str

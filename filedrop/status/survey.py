@@ -76,6 +76,7 @@ def account_status(account: AccountReport) -> AccountStatus:
         condition=access.condition,
         unread=inbox.unread if inbox.last_poll else None,
         for_nobody=inbox.for_nobody if inbox.last_poll else None,
+        statuses=inbox.statuses if inbox.last_poll else None,
         nobodys=[
             f"message {message.msg_no} from {message.sender or 'an unknown sender'} for "
             f"{message.receiver or 'an unknown receiver'}{f' (the other id of {company})' if company else ''}"

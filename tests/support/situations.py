@@ -269,7 +269,7 @@ SITUATIONS |= {
 @situation
 def account_with_much_to_say(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
     nobodys = ((Message(8, sender=BUYER, receiver="0192:111"), None), (Message(9, receiver="9957:1"), "en"))
-    inbox = InboxReport(NOW, 7, 3, nobodys, unmarked=2, why_unmarked="HTTP 500")
+    inbox = InboxReport(NOW, 7, 5, 2, nobodys, unmarked=2, why_unmarked="HTTP 500")
     scene.change_account(inbox=inbox, cut_short={"outbox": "HTTP 500"})
     for company in LANGUAGES:
         for nth in range(2):

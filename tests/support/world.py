@@ -210,6 +210,16 @@ inbound:{keys["inbound"]}
                 content=invoice(f"nobody-{number}"),
             )  # fmt: skip
 
+    def receive_for_access_point(
+        self, content: bytes, *, sender: str = "0242:000123", document_id: str | None = None
+    ) -> int:
+        """Put a message into acme's inbox that is addressed to the access point itself, and return its number."""
+        self.sandbox.store.connect({SELLER: "acme", BUYER: "buyer", "0242:000456": "acme"})
+        return self.sandbox.store.receive(
+            sender=sender, receiver="0242:000456", document_id=document_id or listed_as(content),
+            process_id="urn:peppol:edec:mls", content=content,
+        )  # fmt: skip
+
     def copy_of_journal(self) -> dict[str, bytes]:
         """The journal as it is now."""
         return {path.name: path.read_bytes() for path in self.state.glob("journal.sqlite*")}
