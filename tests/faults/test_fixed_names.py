@@ -15,6 +15,7 @@ import pytest
 from support.documents import invoice
 from support.exports import NAME, Exports, number_of, pdf_of, pdfs_in
 from support.faults import instead
+from support.matrix import is_full
 from support.plug import tapped
 from support.prepared import Steps
 from support.several import take_over
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from support.matrix import Sample
 
+pytestmark = pytest.mark.timeout(3600 if is_full() else 300)
 READY = ".ready"
 EXPORTS = 4
 MANY = 100  # looks, within which all is sent
