@@ -145,7 +145,8 @@ class Hosting(Share):
         """Become one of the hosts; False if stopped meanwhile. Raises JournalError.
 
         Where another process has our name, it is replaced: at once if it was started with our state folder since this
-        machine has started, since we have the lock on that; else when it gives no sign of life.
+        machine has started, since we have the lock on that; else when it gives no sign of life. If it is unknown when
+        this machine has started, the state folder may be a copy's.
         """
         me, is_draining, has_waited = self._hosts.me, False, False
         while not stopped.is_set():
@@ -157,7 +158,7 @@ class Hosting(Share):
                     CERTAINTY.last_until(-math.inf)  # until the first sign of life is answered
                     self._thread.start()
                     return True
-            elif (before.state, before.boot) == (me.state, me.boot) or self._stands_still(before):
+            elif (me.boot and (before.state, before.boot) == (me.state, me.boot)) or self._stands_still(before):
                 is_draining = before.is_draining
                 self._replace(before)
                 continue

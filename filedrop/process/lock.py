@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LOCK = "lock"
 PROCESS = "pid"
 ID = "id"  # of the state folder, in a database
+BOOT = "FILEDROP_BOOT"  # the variable in which the service has the id of its machine's start
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 A_GLANCE = 1.0  # seconds: `is_running` in another process may hold the lock for a moment
 
@@ -130,7 +131,8 @@ def state_id(state: Path) -> str:
 
 
 def boot_id() -> str:
-    """The id of this machine's start; "" where the system has none."""
+    """The id of this machine's start; "" if it is unknown. The service's /proc doesn't have it: systemd gives it."""
+    written = os.environ.get(BOOT, "")
     with suppress(OSError):
-        return _BOOT_ID.read_text().strip()
-    return ""
+        written = written or _BOOT_ID.read_text()
+    return written.strip().replace("-", "")

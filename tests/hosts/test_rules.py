@@ -49,10 +49,10 @@ def opened(database: str) -> Postgres:
     return Postgres(database, is_daemons=True, patience=5.0)
 
 
-def hosts_among(engine: Postgres, name: str, state: str = "", takeover: float = 15.0) -> Hosts:
+def hosts_among(engine: Postgres, name: str, state: str = "", takeover: float = 15.0, boot: str = "boot") -> Hosts:
     from filedrop.journal import postgres_hosts  # noqa: PLC0415 - an extra
 
-    return postgres_hosts.hosts_among(engine, name, takeover=takeover, state=state or name, boot="")
+    return postgres_hosts.hosts_among(engine, name, takeover=takeover, state=state or name, boot=boot)
 
 
 @pytest.fixture
@@ -154,6 +154,25 @@ def test_a_name_is_one_hosts(database: str) -> None:
     another = opened(database)
     with closing(another), closing(hosts_among(another, "a", state="another")) as third:
         assert not third.enter(is_draining=False)
+
+
+class StopsAtOnce(threading.Event):
+    """A stop that comes as soon as somebody waits."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.set()
+        return super().wait(timeout)
+
+
+@pytest.mark.parametrize(("boot", "replaces"), [("", False), ("boot", True)])
+def test_a_namesake_whose_start_is_unknown(database: str, tmp_path: Path, boot: str, *, replaces: bool) -> None:
+    """If nobody knows when the machine started, its namesake may be the original of a copy, and is waited for."""
+    config = load(configured(tmp_path, database))
+    with closing(opened(database)) as first, closing(opened(database)) as second:
+        assert hosts_among(first, "a", boot=boot).enter(is_draining=False)
+        copy = Hosting(hosts_among(second, "a", boot=boot), config, structlog.get_logger())
+        assert copy.enter(StopsAtOnce()) == replaces
+        copy.close(is_clean=True)
 
 
 def configured(folder: Path, database: str, accounts: tuple[str, ...] = ("main",)) -> Path:

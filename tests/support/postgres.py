@@ -85,7 +85,7 @@ def be_a_host(journal: Journal, name: str) -> None:
     """Make a daemon's journal that of a host, in the place of one of the same name that is there."""
     from filedrop.journal.postgres_hosts import hosts_among  # noqa: PLC0415 - an extra
 
-    hosts = hosts_among(cast("Postgres", journal.engine), name, takeover=15.0, state=name, boot="")
+    hosts = hosts_among(cast("Postgres", journal.engine), name, takeover=15.0, state=name, boot="boot")
     with closing(hosts):
         if before := hosts.look().hosts.get(name):
             assert hosts.replace(before)
