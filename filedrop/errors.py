@@ -7,6 +7,7 @@
       NoVerdict            the validator can't judge the document now: this decides nothing
       FolderUnavailable    this folder can't be used until it is back or a person has looked
       JournalError         the journal can't be read or written: send no request to the access point
+        WrongJournal       a person must act first: another version wrote it, or it was moved
         Changed            another writer has changed the row: leave the document or message to the next step
       AccessPointError
         Rejected           the access point refused this document, and said why
@@ -102,6 +103,10 @@ class OtherDatabase(JournalError):
             f"the journal {address} was restored, or a standby server has taken its place: filedrop must start again, "
             "and then looks for what is on its way before it sends anything"
         )
+
+
+class WrongJournal(JournalError):
+    """This filedrop can't use this journal before a person acts: it is another version's, or was moved."""
 
 
 class DamagedJournal(JournalError):

@@ -9,7 +9,7 @@ Every FiledropError ends as a sentence on stderr and one of:
 
     0  done
     1  something failed
-    2  fix the command line or the configuration
+    2  fix the command line or the configuration, or install the version that wrote the journal
     3  the access point cannot be reached or refuses the login
 """
 
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from filedrop import __version__
-from filedrop.errors import AccessPointError, ConfigError, FiledropError, Gone, Rejected
+from filedrop.errors import AccessPointError, ConfigError, FiledropError, Gone, Rejected, WrongJournal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -160,7 +160,7 @@ def _not_installed(name: str, library: str | None) -> click.Command:
 
 def exit_status(error: FiledropError) -> int:
     """Which of the statuses an error ends in."""
-    if isinstance(error, ConfigError):
+    if isinstance(error, ConfigError | WrongJournal):
         return MISUSED
     is_away = isinstance(error, AccessPointError) and not isinstance(error, Rejected | Gone)
     return UNREACHABLE if is_away else FAILED

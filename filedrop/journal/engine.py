@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from filedrop.errors import FiledropError, JournalError
+from filedrop.errors import FiledropError, JournalError, WrongJournal
 from filedrop.journal.schema import KEEP, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -82,25 +82,25 @@ LINEAGE = "lineage"  # likewise: the database that was last written to
 
 
 def refuse_another_schema(place: str, about: Mapping[str, str], begin: str) -> None:
-    """Raise JournalError where a journal has another schema than ours. `begin`: how to begin a new journal."""
+    """Raise WrongJournal where a journal has another schema than ours. `begin`: how to begin a new journal."""
     schema = about.get("schema", "none")
     if schema in map(str, range(1, SCHEMA_VERSION)):
-        raise JournalError(
+        raise WrongJournal(
             f"{place} was written before the first release of filedrop, and this version can't read it: stop filedrop, "
             f"{begin}, run `filedrop check --take-over`, and start filedrop again. It then learns from the sidecars "
             "what was sent"
         )
     if schema != str(SCHEMA_VERSION):
-        raise JournalError(
+        raise WrongJournal(
             f"{place} was written by another version of filedrop (schema {schema}, this one knows {SCHEMA_VERSION}): "
             "install that version again, or a newer one"
         )
 
 
 def refuse_moved(place: str, about: Mapping[str, str]) -> None:
-    """Raise JournalError where a journal is marked as moved."""
+    """Raise WrongJournal where a journal is marked as moved."""
     if now := about.get(MOVED):
-        raise JournalError(
+        raise WrongJournal(
             f"the journal was moved from {place}; it is in {now} now: change `journal` in the configuration. If "
             "`filedrop journal move` was stopped before its end, run it again first"
         )

@@ -20,11 +20,11 @@ import win32service
 import winerror
 
 from filedrop import config as configuration
-from filedrop.cli import FAILED, MISUSED
+from filedrop.cli import FAILED, MISUSED, exit_status
 from filedrop.cli.service.eventlog import Number, report
 from filedrop.cli.service.inside import answer
 from filedrop.cli.service.manager import CHECK, CHECKING, STARTING, STOPPING
-from filedrop.errors import ConfigError, FiledropError
+from filedrop.errors import FiledropError
 from filedrop.process.control import Control
 
 if TYPE_CHECKING:
@@ -72,8 +72,9 @@ def work(
         gc.freeze()
         serve(config, control, reread=partial(configuration.load, path), hear=hear, is_up=is_up)
     except FiledropError as error:
-        report(name, Number.MISTAKE if isinstance(error, ConfigError) else Number.FAILED, str(error))
-        return MISUSED if isinstance(error, ConfigError) else FAILED
+        is_mistake = exit_status(error) == MISUSED
+        report(name, Number.MISTAKE if is_mistake else Number.FAILED, str(error))
+        return MISUSED if is_mistake else FAILED
     report(name, Number.STOPPED, f"{name} has stopped.")
     return 0
 
