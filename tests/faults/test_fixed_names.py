@@ -122,10 +122,13 @@ def killed_at(
             steps.again()
         held.unlink(missing_ok=True)
         go_on(steps, exports)
-        check(steps, exports, has_pdf=True)
+        # What a kill has left behind its document: another filedrop doesn't know whose it is (docs/design/limits.md).
+        left = {"export.pdf", "sending/export.xml.posted"} if is_taken_over else set[str]()
+        check(steps, exports, has_pdf=True, may_be_left=frozenset(left))
         for path in steps.world.outbound.glob("archive/*/*.[xX][mM][lL]"):
             pdf = path.with_suffix(".PDF" if is_upper else ".pdf")
-            assert pdf.read_bytes() == pdf_of(number_of(path.read_bytes()))
+            if not is_taken_over or pdf.exists():
+                assert pdf.read_bytes() == pdf_of(number_of(path.read_bytes()))
         return len(tap.steps)
 
 
