@@ -6,7 +6,7 @@ document exists, and until the note, no comparison takes the file for missing. T
 but for its ids: they are those of the message that it answers, and no mapping rule changes them.
 
 Answers to one document arrive in their order. The later one becomes a document when the one before has ended. An answer
-that never left is dropped for the later one.
+that never left is dropped for the later one, unless the company's own software has dropped it as a file: that is sent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from filedrop.files import create_whole, open_regular
 from filedrop.model.document import State
 from filedrop.model.invoice_response import DOCUMENT_ID, PROCESS_ID
 from filedrop.outbound.context import new_document
-from filedrop.outbound.identified import ANSWER, with_facts
+from filedrop.outbound.identified import ANSWER, is_answer, with_facts
 from filedrop.storage.names import shortened
 
 if TYPE_CHECKING:
@@ -61,8 +61,12 @@ def place_answers(desk: Desk) -> None:
 
 
 def _ends(desk: Desk, former: Document) -> bool:
-    """Whether the answer before another one has ended; one that never left ends now. Raises JournalError."""
-    if former.state is State.WAITING and former.folder == desk.folder.id and not desk.handover.has(former.id):
+    """Whether the answer before another one has ended; one of filedrop's own that never left ends now.
+
+    Raises JournalError.
+    """
+    may_end = is_answer(former) and former.state is State.WAITING and former.folder == desk.folder.id
+    if may_end and not desk.handover.has(former.id):
         with desk.health.tolerant(), suppress(Changed):  # the next scan continues
             _remove(desk, former)
             desk.handover.forget_put_off([former.id])
@@ -73,9 +77,10 @@ def _ends(desk: Desk, former: Document) -> bool:
 
 
 def _remove(desk: Desk, former: Document) -> None:
-    """Remove the file of an answer that is dropped: with its row alone, it would count as not recorded. Raises OSError.
+    """Remove the file that filedrop made of an answer. Raises OSError.
 
-    After a crash before its row is written, it is an answer whose file is missing, and dropped all the same.
+    It goes before the row is written: with its row alone, it would count as not recorded.
+    After a crash in between, it is an answer whose file is missing, and dropped all the same.
     """
     file = desk.folder.at(former.place) / former.file
     try:

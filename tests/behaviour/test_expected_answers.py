@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from support.documents import BILLING_PROCESS, BUYER, SELLER, credit_note, invoice, listed_as, order
 from support.faults import instead
 from support.responses import message_level, response, tie_responses
@@ -18,6 +19,7 @@ from filedrop.status.survey import DaemonPart, Survey
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from support.faults import Fault
     from support.world import World
 
 
@@ -144,6 +146,28 @@ def test_an_answer_by_moving(make_world: Callable[..., World], clock: Clock) -> 
     sent = [world.sandbox.store.content(message.msg_no) for message in world.sandbox.store.sent("acme")]
     assert [code for content in sent for code in (b">IP<", b">AP<") if code in content] == [b">IP<", b">AP<"]
     assert reported(world, "owed") == {}
+
+
+@pytest.mark.parametrize("fault", [instead(503, "", ("Retry-After", "1800")), instead(500)])
+def test_an_answer_by_moving_after_a_dropped_one(make_world: Callable[..., World], clock: Clock, fault: Fault) -> None:
+    """A response that the company's own software has dropped and that waits is sent before the answer by moving."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m", "answers": "move"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    arrive(world, bill("1"))
+    life.go_on(600, until=world.delivered)
+    world.front.always("POST /outbox", fault)
+    world.drop("about-1.xml", own_answer("1", "IP"))
+    life.go_on(900)
+    (path,) = world.delivered()
+    path.rename(world.inbound / "accepted" / path.name)
+    life.go_on(LIES + 600)
+    world.front.heal()
+    life.go_on(3 * 3600)
+    life.drop()
+    sent = [world.sandbox.store.content(message.msg_no) for message in world.sandbox.store.sent("acme")]
+    assert [code for content in sent for code in (b">IP<", b">AP<") if code in content] == [b">IP<", b">AP<"]
+    assert [path.name for path in (world.outbound / "archive").glob("*/about-1.xml")] == ["about-1.xml"]
 
 
 def test_what_the_receiver_owes(world: World) -> None:
