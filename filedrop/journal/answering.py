@@ -26,6 +26,7 @@ from filedrop.times import from_seconds
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from filedrop.journal.engine import Connection
     from filedrop.model.document import Document
 
 _COLUMNS = (
@@ -150,11 +151,12 @@ class Answering(Part):
         values = asdict(answer) | {"at": as_moment(answer.at)}
         self._write(lambda connection: connection.execute(_RECORD, values))
 
-    def record_sent(self, document: Document, answered: str, code: str) -> None:
-        """Write that a document, which the company's own software made, answers what has this number; where it does."""
+    @staticmethod
+    def record_sent(connection: Connection, document: Document, answered: str, code: str) -> None:
+        """Write within a transaction that a document of the company's own software answers what has this number."""
         values = {name: getattr(document, name) or "" for name in ("company", "number", "sender", "receiver", "file")}
         values |= {"document": document.id, "at": as_moment(document.claimed), "answered": answered, "code": code}
-        self._write(lambda connection: connection.execute(_RECORD_SENT, values))
+        connection.execute(_RECORD_SENT, values)
 
     def owing(self, after: datetime, until: datetime) -> list[MessageRow]:
         """The messages whose senders expect an answer since then, and to which none went out; newest first.

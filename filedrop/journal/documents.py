@@ -161,13 +161,19 @@ class Documents(Finding):
         self._write(work)
 
     def record_sending(
-        self, documents: Iterable[Document], duplicates: str, *, warning: Callable[[Document], str]
+        self,
+        documents: Iterable[Document],
+        duplicates: str,
+        *,
+        warning: Callable[[Document], str],
+        also: Callable[[Connection, Document], object] = lambda _connection, _document: None,
     ) -> list[Document | FiledropError]:
         """Write durably that these documents are about to be posted, except duplicates.
 
         `duplicates` is the configuration's rule: `refuse`, `number` or `allow`. Check and record are one transaction:
         only one of two identical documents can pass. Each becomes a Document, Duplicate, Changed or JournalError.
         Where the rule is `refuse`, a document with the number of an earlier one gets the `warning` about that one.
+        `also` is done for each that is recorded, in the same transaction.
         """
 
         def work(connection: Connection, wanted: Sequence[Document]) -> list[Document | FiledropError]:
@@ -186,7 +192,10 @@ class Documents(Finding):
                         document = document.warned(warning(earlier))  # noqa: PLW2901 - the same document
                 known.update(content)
                 left.append(document)
-            return [*results, *put_all(connection, left)]
+            results += put_all(connection, left)
+            for document in _unchanged(results):
+                also(connection, document)
+            return results
 
         return self._write_each(work, list(documents))
 

@@ -15,7 +15,7 @@ from filedrop.errors import Changed, FiledropError
 from filedrop.journal import Duplicate, Outcome
 from filedrop.model.document import Document, Need, State
 from filedrop.outbound.context import Unrecorded
-from filedrop.outbound.identified import ANSWER, is_identified
+from filedrop.outbound.identified import is_answer, is_identified
 from filedrop.outbound.mailbox import Returned, Validated
 from filedrop.outbound.preparing import discard_unsent, judge, must_judge
 from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, same_number, send
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
-    from filedrop.journal import Journal
+    from filedrop.journal.engine import Connection
     from filedrop.outbound.context import Context
     from filedrop.outbound.health import FolderHealth
     from filedrop.outbound.mailbox import Letter
@@ -55,6 +55,12 @@ class Claim:
         waits = self.document.state is State.WAITING and is_identified(self.document)
         return waits and self.opened is not None and self.opened.reading is not None
 
+    @property
+    def answers(self) -> tuple[str, str] | None:
+        """What a response of the company's own software answers, and its code. filedrop's own answers are recorded."""
+        reading = self.opened.reading if self.opened else None
+        return reading.answers if reading and not is_answer(self.document) else None
+
     def as_posted(self, now: datetime) -> Document:
         """The document with what is posted in its place, if that differs."""
         copy = self.opened.copy if self.opened else None
@@ -78,6 +84,7 @@ class Handover:
         self._passed: list[Validated] = []  # they may be posted when there is room in the window
         self._under_way: set[str] = set()  # ids of documents that others have, or that wait for room after a verdict
         self._put_off: set[str] = set()  # ids of documents that the access point didn't take, until they are due
+        self._begun: dict[str, int] = {}  # ids of documents that no sender has, with the revision that says "sending"
         self._shared = shared
         self._folder = folder
         self._health = health
@@ -105,6 +112,10 @@ class Handover:
     def has(self, document_id: str) -> bool:
         """Whether this document is under way. Thread-safe."""
         return document_id in self._under_way
+
+    def was_never_posted(self, document: Document) -> bool:
+        """Whether a document that is recorded as being sent certainly isn't: an error came before its hand-over."""
+        return self._begun.get(document.id) == document.revision
 
     def is_idle(self) -> bool:
         """Whether no document is under way. Thread-safe."""
@@ -235,17 +246,24 @@ class Handover:
     def _begin(self, claims: Sequence[Claim]) -> None:
         """Record in one commit that these documents are about to be posted, and hand them to senders."""
         shared, kept = self._shared, list(claims)
+        self._begun |= {claim.document.id: claim.document.revision + 1 for claim in claims}
+        answers = {claim.document.id: claim.answers for claim in claims}
+
+        def note_answer(connection: Connection, document: Document) -> None:
+            if answer := answers[document.id]:
+                shared.journal.answers.record_sent(connection, document, *answer)
+
         try:
             identity, clock, now = shared.access_point.identity, shared.access_point.clock(), shared.now()
             begun = shared.journal.documents.record_sending(
                 [claim.as_posted(now).sending(now, identity=identity, clock=clock) for claim in claims],
                 shared.rules.duplicates,
                 warning=same_number,
+                also=note_answer,
             )
             failed, errors = list[Document](), list[FiledropError]()
             for claim, row in zip(claims, begun, strict=True):
                 if isinstance(row, Document):
-                    _note_answer(shared.journal, row, claim)
                     kept.remove(claim)
                     self._hand_over(row, claim)
                 elif isinstance(row, Duplicate):
@@ -276,6 +294,7 @@ class Handover:
         if opened is None:
             raise ValueError(f"{document.id} was not opened, so that it can't be posted")
         self._under_way.add(document.id)
+        del self._begun[document.id]
         send, give_back = partial(self._send, document, opened), partial(self._give_back, document, opened)
         self._shared.submit(send, give_back, document.company)
 
@@ -321,13 +340,6 @@ class Handover:
             log_doubt(self._shared, after)  # its message number is another document's
         self._shared.window.release(document.id)
         self._put(Returned(after, opened, is_recorded=after is recorded))
-
-
-def _note_answer(journal: Journal, document: Document, claim: Claim) -> None:
-    """Record what a document answers that is a response by the company's own software. Raises JournalError."""
-    reading = claim.opened.reading if claim.opened else None
-    if reading and reading.answers and ANSWER not in document.sources.values():  # filedrop's own is recorded
-        journal.answers.record_sent(document, *reading.answers)
 
 
 def _close(claims: Iterable[Claim]) -> None:

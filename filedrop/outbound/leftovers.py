@@ -12,7 +12,7 @@ from filedrop.outbound.filing import put_back
 from filedrop.outbound.handover import Claim
 from filedrop.outbound.identified import identified_now, keeps_ids
 from filedrop.outbound.preparing import has_other_pdf, keep_copy
-from filedrop.outbound.sender import STOPPED, log_doubt
+from filedrop.outbound.sender import NO_TURN, STOPPED, log_doubt
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.waiting import log_need
 from filedrop.pauses import LONGEST_ASKED
@@ -77,8 +77,11 @@ class Leftovers:
         """Continue one document. Returns it if it is to be posted."""
         shared = self._shared
         self._desk.handover.forget_put_off([document.id])
-        if document.state is State.SENDING:  # no sender has it: a crash came before its answer
-            shared.journal.documents.record(log_doubt(shared, document.doubted(shared.now(), STOPPED)))
+        if document.state is State.SENDING:  # no sender has it: an error came before that, or a crash before its answer
+            if self._desk.handover.was_never_posted(document):
+                shared.journal.documents.record(document.never_arrived(shared.now(), NO_TURN))
+            else:
+                shared.journal.documents.record(log_doubt(shared, document.doubted(shared.now(), STOPPED)))
             return None
         self._log_resolved(document)
         if document.state is State.WAITING:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from support.responses import message_level, response, tie_responses
 from support.stepping import RULES, Clock, Life
 
 from filedrop.inbound.answers import LIES
+from filedrop.journal import JOURNAL
 from filedrop.model.document import BILLING_WITH_RESPONSE
 from filedrop.status.survey import DaemonPart, Survey
 
@@ -168,6 +171,27 @@ def test_an_answer_by_moving_after_a_dropped_one(make_world: Callable[..., World
     sent = [world.sandbox.store.content(message.msg_no) for message in world.sandbox.store.sent("acme")]
     assert [code for content in sent for code in (b">IP<", b">AP<") if code in content] == [b">IP<", b">AP<"]
     assert [path.name for path in (world.outbound / "archive").glob("*/about-1.xml")] == ["about-1.xml"]
+
+
+def test_an_answer_that_cannot_be_recorded(make_world: Callable[..., World], clock: Clock) -> None:
+    """Where the journal refuses to note what a response answers, nothing is in doubt, and all are sent once."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    arrive(world, bill("1"))
+    life.go_on(600, until=world.delivered)
+    with closing(sqlite3.connect(world.state / JOURNAL)) as journal, journal:
+        journal.execute("CREATE TRIGGER no BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'full'); END")
+    world.drop("1-about.xml", own_answer("1"))
+    for nth in (2, 3, 4):
+        world.drop(f"{nth}.xml", invoice(str(nth)))
+    life.go_on(300)
+    with closing(sqlite3.connect(world.state / JOURNAL)) as journal, journal:
+        journal.execute("DROP TRIGGER no")
+    life.go_on(900)
+    life.drop()
+    assert len(world.sandbox.store.sent("acme")) == 4
+    assert not [line for line in world.log() if line["event"] == "document.doubted"]
 
 
 def test_what_the_receiver_owes(world: World) -> None:

@@ -15,7 +15,7 @@ from support.documents import invoice
 from support.matrix import quick
 from support.plug import tapped
 from support.rights import opens_unreadable
-from support.stepping import RULES, Life, report_closed, report_written
+from support.stepping import RULES, Hands, Life, report_closed, report_written
 from support.systems import by_os_open, writers_unknown
 from support.unwritable import refuse_writes
 
@@ -66,6 +66,30 @@ def test_while_all_senders_are_busy(make_world: Callable[..., World], clock: Clo
     life.go_on(30)
     life.stop()
     assert len(world.accepted()) == files
+
+
+def test_error_before_the_hand_over(
+    make_world: Callable[..., World], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a batch that is recorded, an error leaves none in doubt that no sender has: they are posted again at once."""
+    submit, failures = Hands.submit, [MemoryError()]
+
+    def submit_later(hands: Hands, task: Any, cancelled: Any, company: str = "") -> None:
+        if hands._name.startswith("send") and failures:
+            raise failures.pop()
+        submit(hands, task, cancelled, company)
+
+    monkeypatch.setattr(Hands, "submit", submit_later)
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    life.go_on(10)
+    for nth in range(5):
+        world.drop(f"{nth}.xml", invoice(str(nth)))
+    life.go_on(700)
+    assert not failures
+    assert sorted(world.accepted().values()) == [1] * 4
+    life.stop()
+    assert not [line for line in world.log() if line["event"] == "document.doubted"]
 
 
 def test_more_files_than_a_listing_has(make_world: Callable[..., World], clock: Clock) -> None:
