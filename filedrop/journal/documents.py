@@ -32,7 +32,7 @@ from filedrop.journal.schema import (
     document_of,
     from_name,
 )
-from filedrop.model.document import Document, State
+from filedrop.model.document import CAME_BACK, Document, State
 from filedrop.model.twins import same_company
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ _SET_PLACE = "place = :place, file = :file, revision = :revision"
 # What isn't finished stays open: setting that again would write each partial index again, whose pages lie far apart.
 _UPDATE = f"UPDATE documents SET {_SET} WHERE {_THE_SAME}"
 _END = f"UPDATE documents SET open = :open, ended = coalesce(ended, :ended), {_SET} WHERE {_THE_SAME}"
+_GO_ON = f"UPDATE documents SET open = :open, ended = NULL, {_SET} WHERE {_THE_SAME}"
 _MOVE = f"UPDATE documents SET {_SET_PLACE} WHERE {_THE_SAME}"
 _PUT_AWAY = f"UPDATE documents SET open = :open, {_SET_PLACE} WHERE {_THE_SAME}"
 _RETRY_NEEDY = f"UPDATE documents SET due = :now WHERE {NEEDY} = :folder AND due > :now"
@@ -232,7 +233,9 @@ def _write_all(connection: Connection, documents: Sequence[Document]) -> list[Do
 def _statement(document: Document) -> str:
     if not document.revision:
         return _INSERT
-    return _END if document.state.finished else _UPDATE
+    if document.state.finished:
+        return _END
+    return _GO_ON if document.history and document.history[-1].event == CAME_BACK else _UPDATE
 
 
 def _changed(document: Document) -> Changed:

@@ -80,6 +80,10 @@ _NEWEST = f"""
     ) AS ordered WHERE nth <= :most ORDER BY id DESC
 """
 _BY_ID = f"{ALL} id = :id"
+_TAKEN = f"""
+    {ALL} company = :company AND state = '{State.TAKEN}' AND ended IS NOT NULL AND folder = :folder
+    AND msg_no IS NOT NULL ORDER BY ended DESC LIMIT 1000
+"""
 _IDENTITIES = EACH.format(column="identity", rows="TRUE")
 _CALLED = f"""
     {ALL} id IN (
@@ -262,6 +266,10 @@ class Finding(Part):
         """
         names = {"file": as_name(name), "unnumbered": as_name(unnumbered)}
         return self._documents(_CALLED, name=name, msg_no=number(name), **names)
+
+    def taken(self, folder: str, company: str) -> list[Document]:
+        """A folder's accepted documents whose files were taken before their delivery was known; the last 1,000."""
+        return self._documents(_TAKEN, folder=folder, company=company)
 
     def search(self, known: Known, now: datetime, *, most: int) -> list[Document]:
         """The newest of the documents that this is known of."""

@@ -27,6 +27,7 @@ UNEXPLAINED_AT_MOST = 3  # contract 6: a 400 that names no fault fails the third
 A_PERSON_SAYS = ", a person says"  # ends each event that is a person's decision
 NEVER_ARRIVED = "never arrived"
 PREPARED = "prepared"
+CAME_BACK = "its file came back"
 REPLACED = "replaced by a later answer"
 LET_THROUGH = f"let through{A_PERSON_SAYS}"
 BILLING_WITH_RESPONSE = "urn:peppol:bis:billing_with_response"  # the process of Peppol BIS 66
@@ -134,7 +135,7 @@ _LEGAL: dict[State, frozenset[State]] = {
     State.SENT: frozenset({State.DELIVERED, State.FAILED, State.TAKEN}),
     State.DELIVERED: frozenset(),
     State.FAILED: frozenset(),
-    State.TAKEN: frozenset(),
+    State.TAKEN: frozenset({State.SENT}),
 }
 
 
@@ -375,6 +376,10 @@ class Document:
     def taken(self, now: datetime) -> Document:
         """Its file is no longer here: somebody took or replaced it, or it has changed and is claimed anew."""
         return self._step(State.TAKEN, now, "taken", due=None)
+
+    def back(self, now: datetime) -> Document:
+        """Its file is in `sent/` again: it is followed again."""
+        return self._step(State.SENT, now, CAME_BACK, due=None, asked=0)
 
     def replaced(self, now: datetime) -> Document:
         """A later answer replaces this one, which never left."""

@@ -28,7 +28,7 @@ from filedrop.outbound.pdf_look import return_pdfs
 from filedrop.outbound.pdfs import without_document
 from filedrop.outbound.preparing import with_copy, with_pdf
 from filedrop.outbound.recovery import restore, suspect_all
-from filedrop.outbound.renamed import take_up_renamed
+from filedrop.outbound.renamed import take_up_renamed, take_up_returned
 from filedrop.outbound.sender import log_doubt
 from filedrop.outbound.strays import Strays, look_for_strays
 from filedrop.outbound.upload import Changing, OpenedDocument
@@ -365,7 +365,10 @@ def _compare_sent(desk: Desk, findings: Findings) -> Generator[None, None, bool]
             yield
     _end_gone(desk, findings, "sent", take_up_renamed(desk, missing))
     _clear_notes(desk, findings, "sent", there, pdfs)
-    return len(there) > number - len(missing)
+    has_lone = len(there) > number - len(missing)
+    if has_lone:
+        take_up_returned(desk)
+    return has_lone
 
 
 def _end_waivers(desk: Desk, findings: Findings) -> None:

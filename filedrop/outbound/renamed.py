@@ -1,4 +1,4 @@
-"""Files that a person has renamed in `sent/`: they are still their documents, and are followed on."""
+"""Files that a person has renamed in `sent/`, or put back: they are still their documents, and are followed on."""
 
 from __future__ import annotations
 
@@ -36,6 +36,24 @@ def take_up_renamed(desk: Desk, missing: Sequence[str]) -> list[str]:
         with suppress(Changed):  # just taken a step further: the next comparison sees it
             journal.documents.record(document.at("sent", name))
     return left
+
+
+def take_up_returned(desk: Desk) -> None:
+    """Follow documents again whose files are in `sent/` after they had counted as taken. Raises OSError, JournalError.
+
+    Each was accepted, and its file is compared byte by byte.
+    """
+    folder, shared = desk.folder, desk.shared
+    taken = shared.journal.documents.taken(folder.id, folder.company)
+    lone = _without_row(desk) if taken else {}
+    for document in taken:
+        names = lone.get(document.size, [])
+        name = next((name for name in names if _is_its_own(folder, document, name)), None)
+        if name is not None:
+            names.remove(name)
+            with suppress(Changed):
+                shared.journal.documents.record(document.at("sent", name).back(shared.now()))
+                shared.log.info("document.back", **document.log_facts)
 
 
 def _is_its_own(folder: OutboundFolder, document: Document, name: str) -> bool:

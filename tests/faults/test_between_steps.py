@@ -22,7 +22,7 @@ from support.unwritable import refuse_writes
 
 from filedrop.errors import JournalError
 from filedrop.journal import Waiver
-from filedrop.model.document import State
+from filedrop.model.document import CAME_BACK, State
 from filedrop.outbound.mailbox import Returned
 
 if TYPE_CHECKING:
@@ -535,6 +535,28 @@ def test_what_the_follower_concluded_comes_late(world: World, life: Life, clock:
     life.go_on(60)
     world.invariants()
     assert len(world.front.asked("POST /outbox")) == 1
+
+
+def test_sent_folder_that_comes_back(make_world: Callable[..., World], clock: Clock) -> None:
+    """What counted as taken while `sent/` had another name is followed again as soon as it is back, to its delivery."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, deliver_after=5000)
+    life = Life(world, clock)
+    life.take(world, "invoice.xml")
+    sent, away = world.outbound / "sent", world.base / "away"
+    sent.rename(away)
+    life.go_on(1000)
+    assert not life.journal.documents.in_state(State.SENT)
+    if sent.exists():
+        sent.rmdir()
+    away.rename(sent)
+    life.go_on(300)
+    (document,) = life.journal.documents.in_state(State.SENT)
+    assert (document.file, document.history[-1].event) == ("invoice.xml", CAME_BACK)
+    life.go_on(9000)
+    assert world.places()["invoice.xml"].startswith("archive/")
+    beside = world.outbound / world.places()["invoice.xml"] / "invoice.xml.json"
+    assert json.loads(beside.read_bytes())["state"] == "delivered"
+    life.drop()
 
 
 def test_taken_put_back_and_taken_again(make_world: Callable[..., World], clock: Clock) -> None:

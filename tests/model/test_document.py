@@ -28,6 +28,7 @@ STEPS: dict[str, tuple[State, Callable[[Document], Document]]] = {
     "delivered": (State.DELIVERED, lambda document: document.delivered_at(NOON, "2026-11-20T12:00:00Z", None)),
     "failed": (State.FAILED, lambda document: document.failed(NOON, FAULT)),
     "taken": (State.TAKEN, lambda document: document.taken(NOON)),
+    "back": (State.SENT, lambda document: document.back(NOON)),
 }
 
 # The table of architecture.md, "States of an outbound document".
@@ -36,6 +37,7 @@ TABLE = {
     State.SENDING: {State.SENT, State.WAITING, State.FAILED, State.DOUBT, State.TAKEN},
     State.DOUBT: {State.SENT, State.WAITING, State.FAILED, State.TAKEN},
     State.SENT: {State.DELIVERED, State.FAILED, State.TAKEN},
+    State.TAKEN: {State.SENT},
 }
 
 
@@ -57,8 +59,8 @@ def test_only_legal_steps_are_taken(steps: list[str]) -> None:
 
 
 def test_what_is_finished_stays_so() -> None:
-    """Delivered, failed and taken documents take no step any more; all others do."""
-    assert {state for state in State if state.finished} == set(State) - TABLE.keys()
+    """Delivered and failed documents take no step any more; taken ones, only when their file is back in `sent/`."""
+    assert {state for state in State if state.finished} == set(State) - TABLE.keys() | {State.TAKEN}
 
 
 def test_a_step_leaves_the_document_before_it_alone() -> None:
