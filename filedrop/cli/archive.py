@@ -230,7 +230,7 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
         fetched = fetch(source, folder, message, known, set())
         folder.at().sync()
         fetched = fetched._replace(row=journal.messages.record(fetched.row))
-        (row,) = place(source, folder, {msg_no: fetched}, resumed=False).values()
+        (row,) = place(source, folder, {msg_no: fetched}, resumed=False, again=True).values()
         if isinstance(row, Exception):
             raise row
         made = _page(folder, row, journal, log)

@@ -86,8 +86,8 @@ def mark_read(arrival: Arrival) -> None:
     finally:
         if not is_over or row is None:
             arrival.ended(arrival.unread, error)
-        elif row.state == "read":  # recorded before, but still listed
-            arrival.ended(arrival.unread)
+        elif row.state == "read":  # recorded before, but still listed; or fetched again, since the journal was older
+            arrival.ended(arrival.unread, was_read=was_there and arrival.fetched is not None)
         else:
             recorded = partial(_conclude, arrival, was_read=was_there)
             context.record(MarkedRead(replace(row, state="read"), recorded))

@@ -61,13 +61,13 @@ class MessageSource:
 class InboundContext(MessageSource):
     """Dependencies of one account's way in.
 
-    `submit` has a request made by another thread, or calls its second argument where the request never begins; `pace`
-    is that of these requests. `record` queues a message that was marked as read. When such a message is recorded, its
-    page may be owed: `pages` is woken.
+    `submit` has a request made by another thread. Where that never begins, because filedrop stops, it calls its second
+    argument; where this is None, the request is made all the same. `pace` is that of these requests. `record` queues a
+    message that was marked as read. When such a message is recorded, its page may be owed: `pages` is woken.
     """
 
     breaker: CircuitBreaker
-    submit: Callable[[Callable[[], None], Callable[[], None]], None]
+    submit: Callable[[Callable[[], None], Callable[[], None] | None], None]
     pace: Pace
     record: Callable[[MarkedRead], None]
     pages: Loop

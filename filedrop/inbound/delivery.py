@@ -290,7 +290,7 @@ class InboundDelivery:
     def _mark_read(self, arrival: Arrival, row: MessageRow, pending: set[Arrival]) -> None:
         pending.discard(arrival)
         placed = replace(arrival, unread=replace(arrival.unread, row=row))
-        arrival.context.submit(partial(mark_read, placed), partial(arrival.ended, arrival.unread))
+        arrival.context.submit(partial(mark_read, placed), None)  # an older journal would have it placed again
 
     def _fetched(self, arrival: Arrival) -> None:
         """Fetch a message. Called in a fetcher's thread."""

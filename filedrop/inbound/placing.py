@@ -24,12 +24,13 @@ from filedrop.errors import Changed, DocumentError, FolderUnavailable
 from filedrop.files import Directory
 from filedrop.files.patience import asking
 from filedrop.inbound.fetcher import Fetched, unpacked
-from filedrop.inbound.reserving import reserve, reserved, reserved_before, sidecar_of
+from filedrop.inbound.reserving import placed_before, reserve, reserved, reserved_before, sidecar_of
 from filedrop.inbound.temporary import pieces_of, see_there
 from filedrop.journal import changed
 from filedrop.model.document import expects_answer
 from filedrop.model.message import UNASSIGNED
 from filedrop.readable.response import is_response, responses_of
+from filedrop.storage import checked
 from filedrop.storage.marker import read_marker
 from filedrop.storage.withdrawal import withdraw
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from filedrop.files import Entry
     from filedrop.inbound.context import MessageSource
+    from filedrop.inbound.reserving import Former
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
     from filedrop.model.response import Response
@@ -92,11 +94,11 @@ def resume(
 
 
 def place(
-    context: MessageSource, folder: InboundFolder, whole: Mapping[int, Fetched], *, resumed: bool
+    context: MessageSource, folder: InboundFolder, whole: Mapping[int, Fetched], *, resumed: bool, again: bool = False
 ) -> dict[int, MessageRow | Exception]:
     """Place whole documents that are named, and bring that to the disk. Returns each one's row or error.
 
-    `resumed`: an earlier attempt may have begun with these. Raises JournalError.
+    `resumed`: an earlier attempt may have begun with these. `again`: a person wants them again. Raises JournalError.
     """
     if not whole:
         return {}
@@ -104,7 +106,7 @@ def place(
         here = folder.at()  # opened once: the folder of the temporary files
     except OSError as error:
         return dict.fromkeys(whole, error)
-    return _Placing(context, folder, here, _with_facts(context, folder, whole)).place(resumed=resumed)
+    return _Placing(context, folder, here, _with_facts(context, folder, whole)).place(resumed=resumed, again=again)
 
 
 class _Placing:
@@ -116,20 +118,26 @@ class _Placing:
         self._context = context
         self._folder = folder
         self._here = here
-        self._whole = whole
+        self._whole = {**whole}
         self._now = context.now()
         self._names: dict[int, str] = {}
         self._sidecars: dict[int, bytes] = {}  # what commands are told of them: people may write into the files
         self._rows: dict[int, MessageRow] = {}
         self._results: dict[int, MessageRow | Exception] = {}
 
-    def place(self, *, resumed: bool) -> dict[int, MessageRow | Exception]:
+    def place(self, *, resumed: bool, again: bool) -> dict[int, MessageRow | Exception]:
         """Place all. Raises JournalError."""
-        for msg_no, fetched in self._whole.items():
+        for msg_no, fetched in list(self._whole.items()):
             try:
                 for temporary in fetched.temporaries():
                     see_there(self._here / temporary)
-                if resumed and (name := reserved_before(self._folder, self._here, fetched)):
+                former = None if again else placed_before(self._here, fetched)
+                if former is not None and former.is_there:
+                    self._results[msg_no] = self._learned(fetched, former)
+                elif former is not None:  # somebody has taken the document, or a crash came before it
+                    row = replace(fetched.row, repeats=fetched.row.repeats or msg_no)
+                    self._whole[msg_no] = fetched._replace(row=row)
+                elif resumed and (name := reserved_before(self._folder, self._here, fetched)):
                     self._names[msg_no] = name
                     self._sidecars[msg_no] = sidecar_of(self._context, self._folder, fetched, name, self._now)
             except (FolderUnavailable, OSError) as error:
@@ -155,6 +163,24 @@ class _Placing:
             self._results[msg_no] = replace(self._rows[msg_no], file=name, wanted="", sidecar=sidecar)
             self._context.log.info("message.received", company=self._folder.company, file=name, msg_no=msg_no)
         return self._results
+
+    def _learned(self, fetched: Fetched, former: Former) -> MessageRow:
+        """The row of a message whose document is in its place: read, so that no command is run for it again.
+
+        Raises OSError, JournalError.
+        """
+        journal, row = self._context.journal, replace(fetched.row, state="read", file=former.name, placed=self._now)
+        with suppress(ValueError):
+            row = replace(row, placed=checked.instant(former.content.get("fetched")))
+        if is_response(row.type):
+            with files.open_regular(self._here / row.temporary) as file:
+                journal.responses.record(list(responses_of(file, row, self._folder.company, self._now)))
+        journal.messages.forget(fetched.row)
+        row = journal.messages.record(replace(row, revision=0, wanted="", repeats=None))
+        for temporary in fetched.temporaries():
+            (self._here / temporary).unlink(missing_ok=True)
+        self._context.log.info("message.known", company=self._folder.company, file=row.file, msg_no=row.msg_no)
+        return row
 
     def _record(self, left: Sequence[int]) -> None:
         """Write these rows. Where one has changed meanwhile, what lies there for it is given up."""

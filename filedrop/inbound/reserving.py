@@ -8,22 +8,24 @@ the inbound folder itself. Temporary files and drafts are always in that.
 from __future__ import annotations
 
 import errno
+import hashlib
 import re
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from filedrop.files import Drafts, make_folder
+from filedrop.files import Drafts, make_folder, open_regular
 from filedrop.inbound.attachments import xml_name
 from filedrop.inbound.temporary import id_in
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
-from filedrop.storage.names import page_name
+from filedrop.storage.names import numbered, page_name
 from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from filedrop.files import Directory, Draft
+    from filedrop.files import Directory, Draft, Entry
     from filedrop.inbound.context import MessageSource
     from filedrop.inbound.fetcher import Fetched
     from filedrop.journal import MessageRow
@@ -31,6 +33,16 @@ if TYPE_CHECKING:
 
 # Of a folder below the inbound folder: what is there is no folder, may not be used, or is another disk.
 _BLOCKED = {errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.EXDEV}
+
+FEW = 9  # names that are looked at for a message that may have been placed before
+
+
+class Former(NamedTuple):
+    """The name of a message that was placed before, its sidecar, and whether its document is still there."""
+
+    name: str
+    content: dict[str, Any]
+    is_there: bool
 
 
 def reserve(
@@ -93,6 +105,42 @@ def reserved(here: Directory, row: MessageRow) -> Iterator[str]:
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             if not place:
                 raise
+
+
+def placed_before(here: Directory, fetched: Fetched) -> Former | None:
+    """Where this very message was placed before, though the journal doesn't know it: an older copy was put back.
+
+    By a sidecar under one of the first names that it would get, which has its number and uuid, and the digest of these
+    bytes; a document next to it counts only with these bytes. Raises OSError.
+    """
+    found = None
+    for number in range(1, FEW + 1):
+        name = numbered(fetched.row.wanted, number)
+        try:
+            content = sidecar.read(here.entry(f"{name}.json"))
+        except (FileNotFoundError, NotADirectoryError):  # its folder
+            break
+        if content is None:
+            break
+        if _is_of(content, fetched):
+            found = Former(name, content, is_there=_has_bytes(here.entry(name), fetched.reading.sha256))
+            if found.is_there:
+                break
+    return found
+
+
+def _is_of(content: dict[str, Any], fetched: Fetched) -> bool:
+    """Whether a sidecar is of this message, but isn't the one that reserves a name for it now."""
+    message = fetched.message
+    stated = {"direction": "IN", "msg_no": message.msg_no, "uuid": message.uuid, "sha256": fetched.reading.sha256}
+    is_known = message.uuid is not None or content.get("received") == message.received is not None
+    return is_known and stated.items() <= content.items() and sidecar.id_in(content) != id_of(fetched.row)
+
+
+def _has_bytes(entry: Entry, sha256: str) -> bool:
+    with suppress(FileNotFoundError), open_regular(entry) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+    return False
 
 
 def _free_names(folder: InboundFolder, here: Directory, fetched: Fetched, wanted: str) -> Iterator[str]:

@@ -149,7 +149,7 @@ def _is_repeated(other: MessageRow, row: MessageRow) -> bool:
 
 def _is_earlier(other: MessageRow, row: MessageRow) -> bool:
     """Whether a message with the number that `row` repeats is the one that is meant: servers use the same numbers."""
-    return other.company == row.company and _is_repeated(other, row)
+    return other.company == row.company and other.file != row.file and _is_repeated(other, row)
 
 
 _SAME = ("msg_no", "sender", "type", "number", "issue_date", "meaning")

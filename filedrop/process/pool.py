@@ -69,7 +69,7 @@ class Pool:
         self._name = name
         self._attempt = attempt
         self._on_lull = on_lull
-        self._tasks: dict[str, deque[tuple[Task, Task]]] = {}  # by company; none is empty
+        self._tasks: dict[str, deque[tuple[Task, Task | None]]] = {}  # by company; none is empty
         self._running: Counter[str] = Counter()
         self._turn = itertools.count(1)
         self._turns: dict[str, int] = {}  # by company: its last one
@@ -81,8 +81,11 @@ class Pool:
         self._is_closed = False
         self._change = threading.Condition()
 
-    def submit(self, task: Task, cancelled: Task, company: str = "") -> None:
-        """Queue a company's task. If the pool closes before it begins, `cancelled` is called instead. Thread-safe."""
+    def submit(self, task: Task, cancelled: Task | None, company: str = "") -> None:
+        """Queue a company's task. If the pool closes before it begins, `cancelled` is called instead. Thread-safe.
+
+        Where that is None, the task is done all the same: by a thread of the pool, or at once after its end.
+        """
         with self._change:
             if not self._is_closed:
                 if not (self._tasks and self.pace.is_quick):  # else a thread is awake
@@ -90,7 +93,10 @@ class Pool:
                 self._tasks.setdefault(company, deque()).append((task, cancelled))
                 self._start_if_needed()
                 return
-        cancelled()
+        if cancelled is None:
+            self._attempt(self._name, task)
+        else:
+            cancelled()
 
     def tick(self) -> None:
         """Start a thread for what is queued, where the system had none before. Called each second. Thread-safe."""
@@ -107,12 +113,13 @@ class Pool:
         return not any(thread.is_alive() for thread in list(self._threads))
 
     def close(self, patience: float) -> None:
-        """Cancel what has not begun, and wait `patience` seconds at most for the rest."""
+        """Cancel what has not begun and may be cancelled, and wait `patience` seconds at most for the rest."""
         deadline = time.monotonic() + patience
         with self._change:
             self._is_closed = True
-            not_begun = [cancelled for tasks in self._tasks.values() for _, cancelled in tasks]
-            self._tasks.clear()
+            not_begun = [cancelled for tasks in self._tasks.values() for _, cancelled in tasks if cancelled]
+            left = {name: deque(pair for pair in tasks if not pair[1]) for name, tasks in self._tasks.items()}
+            self._tasks = {name: tasks for name, tasks in left.items() if tasks}
             self._change.notify_all()
         for cancelled in not_begun:
             cancelled()

@@ -108,6 +108,40 @@ def test_a_server_that_was_set_up_anew(world: World, clock: Clock) -> None:
     assert sorted(path.read_bytes() for path in world.delivered()) == [invoice("1"), invoice("2")]
 
 
+@pytest.mark.parametrize("taken", [False, True], ids=["there", "taken"])
+def test_journal_that_was_put_back(world: World, clock: Clock, *, taken: bool) -> None:
+    """What an older journal doesn't know, the sidecar in `inbound/` tells: it isn't placed again, but marked as read.
+
+    Where the document isn't there any more, it comes again, marked as a possible duplicate.
+    """
+    life = Life(world, clock)
+    life.go_on(10)
+    life.stop()
+    copy = world.copy_of_journal()
+    life = Life(world, clock)
+    world.front.always("POST /inbox", UNMARKED)
+    numbers = [world.receive(invoice(str(nth))) for nth in range(3)]
+    life.go_on(300)
+    before = world.delivered()
+    assert len(before) == 3
+    life.drop()
+    world.put_back(copy)
+    world.front.heal()
+    if taken:
+        before[0].unlink()
+    life = Life(world, clock)
+    life.go_on(600)
+    life.stop()
+    assert not world.sandbox.store.inbox("acme")
+    again = before[0].with_name(f"{before[0].stem}-2.xml")
+    assert world.delivered() == ([again] if taken else [before[0]]) + before[1:]
+    if taken:
+        beside = json.loads(again.with_name(f"{again.name}.json").read_bytes())
+        assert beside["possible_duplicate_of"] == numbers[0]
+    events = [line["msg_no"] for line in world.log() if line["event"] == "message.known"]
+    assert sorted(events) == numbers[taken:]
+
+
 def at_host(world: World, host: str) -> None:
     """From now on, the configuration calls the access point's host so."""
     world.front.url = f"http://{host}:{world.front.port}"

@@ -394,18 +394,12 @@ def test_a_fetch_that_never_begins(landing: Landing) -> None:
     assert landing.ended() == [(1, "", False)]
 
 
-def test_a_mark_that_never_begins(landing: Landing) -> None:
-    """Likewise; when it starts again, the message is marked as read where it lies."""
+def test_mark_at_a_stop(landing: Landing) -> None:
+    """A stop cancels no mark: the message is marked as read, and recorded."""
     landing.fetched("1")
     landing.step()
     landing.life.service.accounts[0].fetchers.close()
-    assert landing.ended() == [(1, "", False)]
     assert landing.states() == ["placing"]
-    landing.endings.clear()
-    landing.start()
-    landing.bring()
-    landing.step()
-    assert landing.ended() == []
     landing.all()
     assert landing.ended() == [(1, "", True)]
     assert landing.downloads() == 1

@@ -100,10 +100,10 @@ class Hands(Pool):
         on_lull: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(workers, name=name, attempt=attempt, each=each, on_lull=on_lull)
-        self.tasks: list[tuple[Callable[[], None], Callable[[], None]]] = []
+        self.tasks: list[tuple[Callable[[], None], Callable[[], None] | None]] = []
         self._doing = 0
 
-    def submit(self, task: Callable[[], None], cancelled: Callable[[], None], company: str = "") -> None:  # noqa: ARG002 - whose turn it is, the test decides
+    def submit(self, task: Callable[[], None], cancelled: Callable[[], None] | None, company: str = "") -> None:  # noqa: ARG002 - whose turn it is, the test decides
         self.tasks.append((task, cancelled))
 
     def is_idle(self) -> bool:
@@ -120,8 +120,8 @@ class Hands(Pool):
 
     def close(self, patience: float = 0.0) -> None:  # noqa: ARG002 - none of them hangs
         left, self.tasks = self.tasks, []
-        for _, cancelled in left:
-            cancelled()
+        for task, cancelled in left:
+            (cancelled or task)()
 
 
 class Life:
