@@ -84,6 +84,15 @@ def test_conflict_copies(world: World) -> None:
     assert len(list(world.outbound.glob("*onflict*.xml"))) == 2
 
 
+def test_conflict_copies_in_german(world: World) -> None:
+    """The names that programs give in another language, or in every one, are no documents' either."""
+    for path in case("conflict-copies-german").glob("*.xml"):
+        world.drop(path.name, path.read_bytes())
+    world.run_once()
+    assert world.accepted() == {"inv-500.xml": 1}
+    assert len(list(world.outbound.glob("*onfli*.xml"))) == 3
+
+
 def test_ready_file_in_another_case(make_world: Callable[..., World]) -> None:
     """A ready file is one whatever the case of its suffix."""
     world = make_world(outbound={"ready_suffix": ".ready"})

@@ -20,7 +20,7 @@
     reconcile     repairs differences between folder and journal
     strays        files that nobody will ever send
     stillness     whether a rescan would find nothing, because nothing has changed
-    renamed       what a person has renamed in sent/ is followed on
+    renamed       what a person has renamed in sent/, or put back there, is followed on
     retention     removes old months of archive/, if the configuration says so
     notes         say why a document is still in sending/
     recovery      restores rows that the journal has lost

@@ -41,11 +41,14 @@ _SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into 
 _IGNORED_BEGINNINGS = (".", "~")
 _TEMPORARY_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~")
 _IGNORED_ENDINGS = (*_TEMPORARY_ENDINGS, *BESIDE, POSTED)
-# What clients that synchronize folders add to the name of the version that lost: Syncthing, Dropbox, Nextcloud. The
-# name of a person or computer may be in it, with brackets of its own.
+# What clients that synchronize folders add to the name of the version that lost: Syncthing, Nextcloud, Seafile,
+# ownCloud, Synology, and Dropbox in the person's language, with a date. The name of a person or computer may be in it,
+# with brackets of its own.
 _CONFLICT = re.compile(
     r"\.sync-conflict-\d{8}-\d{6}(-\w+)?(\.|$)|_conflict(_.+)?-\d{8}-\d{6}(\.|$)"
-    r"|\((.* )?conflicted copy( (.* )?\d{4}-\d\d-\d\d( \d+)?)?\)",
+    r"|_[a-z]{3}-\d\d-\d{6}-\d{4}_conflict(\.|$)|\((SFConflict|conflict) .*\d{4}-\d\d-\d\d.*\)"
+    r"|\((.* )?conflicted copy\)"
+    r"|\((?=.*(con?flic?t|konflikt|m[od][td]stridende|ristiriit))(?=.*(cop[yi]|kopi)).*\d{4}-\d\d-\d\d( \d+)?\)",
     re.IGNORECASE,
 )
 _GIVEN = "-([2-9]|[1-9][0-9]{1,8})"  # a number that filedrop has given to a name

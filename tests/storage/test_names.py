@@ -37,6 +37,16 @@ def test_names() -> None:
         " (conflicted copy anna 2026-11-27 101500)",
         " (Anna (PC)'s conflicted copy 2026-11-27)",  # Dropbox
         " (Anna's conflicted copy)",
+        " (Annas in Konflikt stehende Kopie 2026-11-27)",  # Dropbox in German, French, Spanish, Dutch, Finnish
+        " (In Konflikt stehende Kopie von PC-ANNA 2026-11-27)",
+        " (Copie en conflit de PC-ANNA 2026-11-27)",
+        " (Copia en conflicto de Anna 2026-11-27)",
+        " (conflicterende kopie van Anna 2026-11-27)",
+        " (Annas ristiriitainen kopio 2026-11-27)",
+        " (Annas motstridende kopi 2026-11-27)",
+        " (SFConflict anna@example.com 2026-11-27-10-15-28)",  # Seafile
+        " (Conflict anna 2026-11-27 10-15-28)",  # ownCloud
+        "_NAS_Nov-27-101528-2026_Conflict",  # Synology
         "_conflict-20261127-101500",  # ownCloud, and Nextcloud in older versions
         "_conflict_anna-20261127-101500",
         ".sync-conflict-20261127-101500-ABCDEF7",  # Syncthing
@@ -48,7 +58,18 @@ def test_conflict_copy(added: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "added", [" (Conflicted Copyright Ltd)", " (conflicted copying fee)", "_conflict-1", " conflicted copy", " (2)"]
+    "added",
+    [
+        " (Conflicted Copyright Ltd)",
+        " (conflicted copying fee)",
+        "_conflict-1",
+        " conflicted copy",
+        " (2)",
+        " (Konflikt Kopiering AS)",
+        " (Conflict Ltd)",
+        " (2026-11-27)",
+        " (Kopi 2026-11-27)",
+    ],
 )
 def test_name_like_a_conflict_copy(added: str) -> None:
     """A name that only has similar words is a document's."""
