@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BUYER, SELLER, invoice
+from support.faults import cut_after
+from support.matrix import quick
 from support.stepping import RULES, Clock
+from support.steps import steps
 from support.watching import Watching
 
 from filedrop.outbound import pipeline
@@ -18,6 +22,17 @@ if TYPE_CHECKING:
     from support.world import World
 
 MINUTE = 60.0
+STEPS = {str(step): step for step in steps()}
+TRIED = (  # on each thread's way; all of STEPS takes an hour
+    "outbound.pipeline.claim_files", "outbound.tracking.Tracking.track", "inbound.inbox.Inbox.unread",
+    "outbound.pipeline.OutboundPipeline._take_up_folder", "outbound.resolver.DoubtResolver.resolve",
+    "outbound.moves.Moves.put_away", "journal.numbers.Numbers.record_answers", "inbound.delivery.fetch",
+    "inbound.delivery.place", "inbound.pages.OwedPages._attempt",
+)  # fmt: skip
+CASES = [
+    *((step, "hangs") for step in TRIED[:4] if step != "outbound.pipeline.claim_files"),
+    *((step, fault) for step in TRIED for fault in ("raises", "nothing")),
+]
 
 
 @pytest.fixture
@@ -122,3 +137,50 @@ def test_a_document_whose_ready_file_is_missing(make_world: Callable[..., World]
     watching.pass_on(4 * MINUTE)
     assert watching.status["matters"] == []
     watching.drop()
+
+
+def test_there_are_many_steps() -> None:
+    """The steps are found in the source, so that a new one can't be forgotten."""
+    print(*STEPS, sep="\n")  # noqa: T201 - with -s, and where it fails
+    assert len(STEPS) >= 100
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(("step", "fault"), quick(CASES, 2))
+def test_each_step(watching: Watching, monkeypatch: pytest.MonkeyPatch, step: str, fault: str) -> None:
+    """Whichever step fails, does nothing or hangs: either all is done, or status says what stands still."""
+    world = watching.world
+    world.drop("before.xml", invoice("before"))
+    first = world.receive(from_buyer("before"))
+    watching.pass_on(4 * MINUTE)
+    assert (left(watching), watching.troubles) == ([], {})
+    does = {"raises": broken, "nothing": nothing, "hangs": watching.hang}[fault]
+    monkeypatch.setattr(STEPS[step].place, STEPS[step].name, does)
+    world.front.next("POST /outbox", cut_after)
+    for number in range(3):
+        world.drop(f"{number}.xml", invoice(f"after {number}"))
+        world.receive(from_buyer(f"after {number}"))
+    (received,) = (path for path in world.delivered() if f"-{first}-" in path.name)
+    with suppress(OSError):
+        received.rename(received.parent / "accepted" / received.name)
+    watching.pass_on(20 * MINUTE)
+    undone = left(watching)
+    watching.release()
+    assert watching.is_stuck or watching.status["matters"] or not undone
+
+
+def from_buyer(number: str) -> bytes:
+    """An invoice that acme receives."""
+    return invoice(number, sender=BUYER, receiver=SELLER)
+
+
+def nothing(*_: object, **__: object) -> None:
+    """Do nothing, as if there were nothing to do."""
+
+
+def left(watching: Watching) -> list[str]:
+    """What isn't done: documents that aren't delivered, messages and pages that aren't there."""
+    world = watching.world
+    places = world.places()
+    unsent = [f"{name}: {places.get(name)}" for name in world.dropped if places.get(name) != "archive/2020-06"]
+    return [*unsent, *["a message"] * (len(world.received) - len(world.delivered())), *world.pages_owed()]

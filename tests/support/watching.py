@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from filedrop.status.model import Status
 
 BLOCKED = 5.0  # seconds after which a job is held up by one that hangs
-AT_ONCE = 200  # jobs before the clock goes on: a job that does nothing may be due for ever
+AT_ONCE = 20  # jobs before the clock goes on: a job that does nothing may be due for ever
 
 
 class Watching(Life):
@@ -58,8 +58,10 @@ class Watching(Life):
         while self._clock.passed < until:
             end = self._clock.passed + min(evidence.EVERY, until - self._clock.passed)
             while self._clock.passed < end:
-                wait = self.turn()
-                self.do_all()
+                waits: list[float] = []
+                self.service.guard.attempt("turn", lambda: waits.append(self.turn()))  # noqa: B023 - called at once
+                self.service.guard.attempt("jobs", self.do_all)
+                wait = waits[0] if waits else AFTER_FAILURE
                 self._clock.pass_on(min(max(wait, AFTER_FAILURE), max(end - self._clock.passed, AFTER_FAILURE)))
             self._work("tick", self.service.tick)
             if pages not in self._under_way:
