@@ -25,6 +25,7 @@ from filedrop.daemon.balance import is_short, to_spare, to_take
 from filedrop.errors import JournalError, OtherDatabase
 from filedrop.files.certainty import CERTAINTY, elapsed
 from filedrop.model.hosts import CHORES, WITHIN, Sight, lease_of
+from filedrop.process.guard import log_failure, unforeseen
 from filedrop.process.share import Share
 from filedrop.storage.marker import MARKER
 
@@ -222,15 +223,16 @@ class Hosting(Share):
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            try:
-                self._turn()
-            except OtherDatabase as error:
+            error = unforeseen(self._turn)
+            if isinstance(error, OtherDatabase):
                 self._lose(str(error))
-            except JournalError as error:
+            elif error is not None:  # a turn without a sign of life, whatever it was
                 self._watch.forget()
                 self._free_since.clear()
-                if self._is_heard:
+                if self._is_heard and isinstance(error, JournalError):
                     self._log.warning("host.unheard", why=str(error))
+                elif self._is_heard:
+                    log_failure(self._log, "hosting", error)
                 self._is_heard = False
             self._wake.wait(self._takeover / BEATS)
             self._wake.clear()

@@ -33,6 +33,7 @@ _END = b"\0"  # behind what a program has printed
 _PASSED_ON = (
     # Who runs it, where its own files and temporary ones are, its language and clock, which certificates are trusted.
     ("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "LANGUAGE", "TZ"),
+    ("LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME"),  # POSIX' own
     ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
     # What programs of Windows need to start.
     ("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "OS", "TEMP", "TMP", "COMPUTERNAME"),
@@ -79,7 +80,7 @@ def environment(passed: Iterable[str] = (), more: Mapping[str, str] | None = Non
 
     `passed` names further variables that are passed on where they are set; `more` is added, with its values.
     """
-    names = {*passed, *chain(*_PASSED_ON), *(name for name in os.environ if name.startswith("LC_"))}
+    names = {*passed, *chain(*_PASSED_ON)}
     made = {name: os.environ[name] for name in sorted(names) if name in os.environ}
     # The last one is for Windows' own shell.
     made |= {"PATH": os.pathsep.join(_search_path()), "NoDefaultCurrentDirectoryInExePath": "1"}

@@ -152,6 +152,7 @@ def test_environment_of_programs(
     monkeypatch.setenv("JAVA_HOME", "/opt/java")
     monkeypatch.setenv("PYTHONPATH", f"{os.pathsep}/nothing")
     monkeypatch.setenv("LC_MONETARY", "C")
+    monkeypatch.setenv("LC_TOKEN", PASSWORD)  # as ssh passes on what a client sends
     program = {
         "validation": f"validation: {{command: {dumping}}}",
         "commands": f"commands: {{after_delivered: {dumping}}}",

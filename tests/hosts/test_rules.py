@@ -215,6 +215,20 @@ def test_one_run_takes_nothing_later(database: str, tmp_path: Path) -> None:
             daemon.close(is_clean=True)
 
 
+def test_a_row_that_no_host_can_read(database: str, tmp_path: Path) -> None:
+    """An error that nobody foresaw costs a host one look at the others, and no sign of life."""
+    config = load(configured(tmp_path, database))
+    with closing(opened(database)) as first, closing(opened(database)) as second:
+        daemon = Hosting(hosts_among(first, "daemon", takeover=1.0), config, structlog.get_logger())
+        assert hosts_among(second, "other", takeover=600.0).enter(is_draining=False)
+        assert daemon.enter(threading.Event())
+        try:
+            second.write(lambda connection: connection.execute("UPDATE hosts SET settings = '?' WHERE name = 'other'"))
+            pass_beats(second, "daemon")
+        finally:
+            daemon.close(is_clean=True)
+
+
 def pass_beats(engine: Postgres, *names: str) -> None:
     """Wait until these hosts have looked again, from the beginning of a turn to its end."""
     before = sharing.hosts_of(engine)[0].hosts
