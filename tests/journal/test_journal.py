@@ -549,7 +549,9 @@ def test_years_of_documents_slow_nothing_down(journal: Journal) -> None:
     }
     assert {"BY_ID", "IN_STATES", "ADOPT", "FORGET 0", "WAIVED", "RECEIVED_AS", "SENT_BEFORE"} < plans.keys()
     assert "USE TEMP B-TREE FOR ORDER BY" in plans["IN_STATES"]  # in their order, they would be found by nothing else
-    scans = {name for name, plan in plans.items() if re.search("SCAN (documents|messages)", "; ".join(plan))}
+    of_few = "|".join(re.findall(r"INDEX (\w+) ON \w+ \([^)]*\) WHERE open", "".join(schema.DEFINITIONS)))
+    through = rf"SCAN (documents|messages)(?! USING (COVERING )?INDEX ({of_few})\b)"  # few rows are open
+    scans = {name for name, plan in plans.items() if re.search(through, "; ".join(plan))}
     assert scans == {"SEARCH", "SEARCH_MESSAGES", "PLACED_AS"}
 
 
