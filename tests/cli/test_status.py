@@ -86,7 +86,10 @@ def test_beside_a_daemon(filedrop: Filedrop, world: World) -> None:
     account = status["accounts"]["main"]
     assert (account["reachable"], account["login"], account["unread"]) == (True, "ok", 1)
     assert account["last_poll"]
-    assert "failed: nobody.xml: The receiver's PEPPOL address (ParticipantID) is missing" in told
+    assert (
+        "failed: nobody.xml (Invoice 1, Kjøper Kommune): The receiver's PEPPOL address (ParticipantID) is missing"
+        in told
+    )
     assert "stuck: message 2" in told
 
 
@@ -270,7 +273,7 @@ def test_what_a_person_decides_comes_first(filedrop: Filedrop, make_world: Calla
     )
     assert lines[3] == f"acme: decide: doubtful.xml [{document.id}]: {question.question(asks)}"
     assert lines[4].startswith("acme: 1 failed: correct what the note")
-    assert lines[5].startswith("acme: failed: nobody.xml: The receiver's PEPPOL")
+    assert lines[5].startswith("acme: failed: nobody.xml (Invoice 1, Kjøper Kommune): The receiver's PEPPOL")
     assert table == 6
     assert not any("doubtful.xml" in line or "nobody.xml" in line for line in lines[table:])
 
@@ -353,7 +356,7 @@ def test_lists_are_cut_aloud(filedrop: Filedrop, world: World) -> None:
     assert [document["file"] for document in acme["documents"]] == [f"{number}.xml" for number in range(24, 4, -1)]
     assert acme["unlisted"] == {"failed": 5}
     failed = [line for line in lines if line.startswith("acme: failed: ")]
-    assert failed[0].startswith("acme: failed: 24.xml: ")
+    assert failed[0].startswith("acme: failed: 24.xml (Invoice 24, Kjøper Kommune): ")
     assert failed[20:] == ["acme: failed: and 5 more"]
 
 
@@ -368,7 +371,8 @@ def test_several_folders(filedrop: Filedrop, make_world: Callable[..., World], t
     acme, lines = asked(filedrop, world)
     assert acme["documents"][0]["path"] == str(second / "failed" / "nobody.xml")
     assert any(
-        line.startswith(f"acme: failed: {second / 'failed' / 'nobody.xml'}: The receiver's PEPPOL") for line in lines
+        line.startswith(f"acme: failed: {second / 'failed' / 'nobody.xml'} (Invoice 1, Kjøper Kommune): The receiver's")
+        for line in lines
     )
 
 
