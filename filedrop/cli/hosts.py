@@ -1,4 +1,4 @@
-"""`filedrop hosts`, `hosts drain` and `hosts resume`: which hosts share the journal, and which of them serves what."""
+"""`filedrop hosts`, and its `drain`, `resume` and `forget`: which hosts share the journal, and which serves what."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
 from filedrop.journal import sharing
 from filedrop.journal.sharing import hosts_of
-from filedrop.model.hosts import CHORES, lease_of
+from filedrop.model.hosts import CHORES, Host, lease_of
 from filedrop.times import from_seconds, local
 
 if TYPE_CHECKING:
     from filedrop.config import Config
     from filedrop.journal.postgres import Postgres
-    from filedrop.model.hosts import Host, Seen
+    from filedrop.model.hosts import Seen
 
 
 @click.group(invoke_without_command=True, epilog="\b\nExample: filedrop hosts")
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def hosts(context: click.Context, *, as_json: bool) -> None:
     """Show the hosts that share the journal, and which of them serves which account.
 
-    The exit status is 1 if an account is served by no host.
+    The exit status is 1 if an account is served by no host, or if a host gives no sign of life.
     """
     if context.invoked_subcommand is None:
         config = open_config(context.obj)
@@ -37,9 +37,10 @@ def hosts(context: click.Context, *, as_json: bool) -> None:
             show_json(_as_json(seen))
         else:
             _show(seen)
-        if unserved := _unserved(config, seen):
-            if not as_json:
-                complain(f"served by no host: {', '.join(unserved)}")
+        unserved = _unserved(config, seen)
+        if unserved and not as_json:
+            complain(f"served by no host: {', '.join(unserved)}")
+        if unserved or any(map(Host.silence, seen.hosts.values())) or not all(host.is_stopped for host in seen.gone):
             raise SystemExit(FAILED)
 
 
@@ -71,6 +72,20 @@ def resume(config_option: str | None, host: str) -> None:
     say(f"{host} serves again what no other host serves")
 
 
+@hosts.command(epilog="\b\nExample: filedrop hosts forget b")
+@click.argument("host")
+@click.pass_obj
+def forget(config_option: str | None, host: str) -> None:
+    """Forget HOST, which was stopped or has failed and won't come back: it is no longer shown as missing."""
+    with open_journal(open_config(config_option)) as journal:
+        database = shared(journal)
+        if not sharing.forget(database, host):
+            if host in hosts_of(database)[0].hosts:
+                raise click.UsageError(f"{host} is running, or no other host has replaced it yet: stop it first")
+            raise click.UsageError(_unknown(database, host))
+    say(f"{host} is forgotten")
+
+
 def _unknown(database: Postgres, host: str, accounts: tuple[str, ...] = ()) -> str:
     seen, _ = hosts_of(database)
     if host in seen.hosts:
@@ -88,6 +103,10 @@ def _as_json(seen: Seen) -> dict[str, Any]:
                 "serves": sorted(seen.leases_of(host.incarnation)),
             }
             for host in seen.hosts.values()
+        },
+        "gone": {
+            host.name: {"heard": from_seconds(host.at).isoformat(timespec="seconds"), "stopped": host.is_stopped}
+            for host in seen.gone
         },
         "leases": {
             lease.name: {
@@ -111,8 +130,12 @@ def _show(seen: Seen) -> None:
         ]
         for host in seen.hosts.values()
     ]
+    rows += [
+        [host.name, "stopped" if host.is_stopped else "silent", local(from_seconds(host.at), "seconds"), "-", "-"]
+        for host in seen.gone
+    ]
     show_table(["host", "condition", "last sign of life", "version", "serves"], rows)
-    if not rows:
+    if not seen.hosts:
         say("no host is running")
 
 

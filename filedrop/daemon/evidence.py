@@ -15,7 +15,7 @@ from filedrop.errors import FiledropError
 from filedrop.model.document import State
 from filedrop.model.obligations import AN_HOUR, AT_ONCE, COPIED, RESTARTS, SLOWEST, STANDSTILL, Owed
 from filedrop.process.guard import Guard
-from filedrop.times import local
+from filedrop.times import from_seconds, local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -189,6 +189,15 @@ def _status(facts: Facts) -> Iterator[Owed]:
         yield Owed("alerts", "alerts, heartbeat and metrics stand still", facts.looks, 60.0)
 
 
+def _hosts(facts: Facts) -> Iterator[Owed]:
+    """Each host gives signs of life until it is stopped, or forgotten."""
+    share = facts.daemon.share
+    for name, at in share.missing.items() if share.does_chores else ():
+        since = min(from_seconds(at), facts.daemon.now())  # its own clock may be ahead
+        advice = f"start it again; if it is gone for good: filedrop hosts forget {name}"
+        yield Owed(f"host {name}", f"host {name} has given no sign of life", None, AT_ONCE, since, advice)
+
+
 def _starts(facts: Facts) -> Iterator[Owed]:
     """Filedrop isn't started again and again: marks begin again with each start."""
     lately = [start for start in facts.starts if facts.daemon.now() - start < AN_HOUR]
@@ -198,7 +207,7 @@ def _starts(facts: Facts) -> Iterator[Owed]:
 
 
 OBLIGATIONS: tuple[Callable[[Facts], Iterable[Owed]], ...] = (
-    _steps, _dropped, _documents, _tracked, _inboxes, _files, _copies, _threads, _status, _starts,
+    _steps, _dropped, _documents, _tracked, _inboxes, _files, _copies, _threads, _status, _hosts, _starts,
 )  # fmt: skip
 
 

@@ -275,6 +275,7 @@ class Hosting(Share):
             self._hosts.answer(sight)
         if CHORES in self.mine:
             self.reports = self._hosts.reports()
+        self.missing = {host.name: host.at for host in seen.gone if not host.is_stopped}
         self.seen = seen
 
     def _balance(self, seen: Seen) -> None:

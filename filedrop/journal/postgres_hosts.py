@@ -8,6 +8,9 @@ replaced ends its process: nothing that was made before lives on.
 
 An account, with all its companies, is leased as a whole, and so are the chores of all hosts (status, alerts). What is
 free is taken by the host that serves least.
+
+A host that was replaced or has left itself stays in `known_hosts`, until somebody has it forgotten: so one that died is
+reported for as long as it is missing.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from filedrop.errors import JournalError, OtherDatabase
 from filedrop.journal import sharing
 from filedrop.journal.engine import refuse_moved
 from filedrop.journal.postgres_session import end_sessions, lineage_of
-from filedrop.journal.sharing import HOSTS, LEASES, REPORTS, seen_in
+from filedrop.journal.sharing import GONE, HOSTS, LEASES, REPORTS, seen_in
 from filedrop.model.hosts import Host, Me, Seen
 
 if TYPE_CHECKING:
@@ -50,12 +53,18 @@ _BEAT = f"""
     UPDATE hosts SET beat = beat + 1, settings = %(settings)s, takes = %(takes)s, at = %(at)s
     WHERE name = %(name)s AND incarnation = %(mine)s RETURNING beat;
     {HOSTS};
-    {LEASES}
+    {LEASES};
+    {GONE}
 """
 _AS_WATCHED = """
     SELECT 1 FROM hosts WHERE name = %(name)s AND incarnation = %(incarnation)s AND beat = %(beat)s FOR UPDATE
 """
 _REPLACE = (
+    """
+    INSERT INTO known_hosts (name, at, is_stopped)
+    SELECT name, at, %(is_stopped)s FROM hosts WHERE incarnation = %(incarnation)s
+    ON CONFLICT (name) DO UPDATE SET at = excluded.at, is_stopped = excluded.is_stopped
+    """,
     "DELETE FROM processes WHERE incarnation = %(incarnation)s",
     "UPDATE leases SET incarnation = '' WHERE incarnation = %(incarnation)s",
     "DELETE FROM reports WHERE incarnation = %(incarnation)s",
@@ -113,7 +122,7 @@ class Hosts:
     def look(self) -> Seen:
         """What is there, without a sign of life."""
         with self._open() as session:
-            return seen_in([], session.execute(HOSTS).fetchall(), session.execute(LEASES).fetchall())
+            return seen_in([], *(session.execute(rows).fetchall() for rows in (HOSTS, LEASES, GONE)))
 
     def enter(self, *, is_draining: bool) -> bool:
         """Be one of the hosts. Returns whether that is possible: another process may have the name."""
@@ -130,11 +139,10 @@ class Hosts:
         with self._open() as session:
             cursor = psycopg.ClientCursor(session)
             cursor.execute(_BEAT, self._values())
-            own = cursor.fetchall()
-            cursor.nextset()
-            hosts = cursor.fetchall()
-            cursor.nextset()
-            return seen_in(own, hosts, cursor.fetchall())
+            found = [cursor.fetchall()]
+            while cursor.nextset():
+                found.append(cursor.fetchall())
+            return seen_in(*found)
 
     def replace(self, host: Host) -> bool:
         """Have a host serve nothing and write no more, if it is still as it was seen. Returns whether it was."""
@@ -143,7 +151,7 @@ class Hosts:
             with session.transaction():
                 if not session.execute(_AS_WATCHED, host._asdict()).fetchall():
                     return False
-                _remove(session, host.incarnation)
+                _remove(session, host.incarnation, is_stopped=False)
         return True
 
     def take(self, lease: str) -> bool:
@@ -163,7 +171,7 @@ class Hosts:
     def leave(self) -> None:
         """Be no host any more, after all was given up; where that can't be said, the others watch."""
         with suppress(JournalError), self._open() as session, session.transaction():
-            _remove(session, self.me.incarnation)
+            _remove(session, self.me.incarnation, is_stopped=True)
 
     def report(self, content: str) -> None:
         """Write what this host reports of itself, for the one that does the chores and for commands."""
@@ -220,6 +228,6 @@ def hosts_among(engine: Postgres, name: str, *, takeover: float, state: str, boo
     return Hosts(engine.address, me, patience=min(engine.patience, takeover / 5))
 
 
-def _remove(session: Session, incarnation: str) -> None:
+def _remove(session: Session, incarnation: str, *, is_stopped: bool) -> None:
     for statement in _REPLACE:
-        session.execute(statement, {"incarnation": incarnation})
+        session.execute(statement, {"incarnation": incarnation, "is_stopped": is_stopped})

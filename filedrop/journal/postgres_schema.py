@@ -181,6 +181,7 @@ _HOSTS = (
     ) WITH (fillfactor = 50)
     """,
     f"CREATE TABLE processes (incarnation {_NAME} PRIMARY KEY) WITH (fillfactor = 50)",
+    f"CREATE TABLE known_hosts (name {_NAME} PRIMARY KEY, at {_MOMENT}, is_stopped BOOLEAN NOT NULL)",
     f"""
     CREATE TABLE leases (
         name {_NAME} PRIMARY KEY, incarnation {_NAME}, host {_NAME}, since {_MOMENT}, before {_NAME}, drained {_NAME}

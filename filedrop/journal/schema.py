@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from filedrop.model.fault import Code
 
-SCHEMA_VERSION = 8  # the first: 1 to 7 were before the first release
+SCHEMA_VERSION = 9  # the first: 1 to 8 were before the first release
 WITH_ROWID = ("documents", "messages", "responses")  # tables whose order of insertion is asked for
 BOOLEANS = ("open", "settled", "suspect")  # columns; SQLite has them as numbers
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from filedrop.model.hosts import WITHIN, Host, Lease, Look, Seen, Sight
+from filedrop.model.hosts import WITHIN, Gone, Host, Lease, Look, Seen, Sight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,9 +23,13 @@ HOSTS = """
     FROM hosts ORDER BY name
 """
 LEASES = "SELECT name, incarnation, host, since, before, drained FROM leases ORDER BY name"
+GONE = """
+    SELECT name, at, is_stopped FROM known_hosts WHERE name NOT IN (SELECT name FROM hosts) ORDER BY name
+"""
 REPORTS = "SELECT host, content FROM reports ORDER BY host"
 _DRAIN = "UPDATE hosts SET is_draining = :is_draining WHERE name = :name"
 _DRAIN_OF = "UPDATE leases SET drained = host WHERE name = :lease AND host = :name AND incarnation <> ''"
+_FORGET = "DELETE FROM known_hosts WHERE name = :name AND name NOT IN (SELECT name FROM hosts)"
 _RESUME = "UPDATE leases SET drained = '' WHERE drained = :name"
 
 _ASK, _ANSWER = "filedrop_look", "filedrop_sight"
@@ -54,19 +58,25 @@ def resume(engine: Engine, host: str) -> bool:
     return engine.write(work)
 
 
+def forget(engine: Engine, host: str) -> bool:
+    """Forget a host that is gone. Returns whether there is one of this name. Raises JournalError."""
+    return engine.write(lambda connection: connection.execute(_FORGET, {"name": host}).rowcount == 1)
+
+
 def hosts_of(engine: Engine) -> tuple[Seen, dict[str, str]]:
     """The hosts of a journal and their reports, for a command. Raises JournalError."""
     with engine.reading() as connection:
-        seen = seen_in([], connection.execute(HOSTS).fetchall(), connection.execute(LEASES).fetchall())
+        seen = seen_in([], *(connection.execute(rows).fetchall() for rows in (HOSTS, LEASES, GONE)))
         return seen, dict(connection.execute(REPORTS).fetchall())
 
 
-def seen_in(own: list[Any], hosts: Iterable[Any], leases: Iterable[Any]) -> Seen:
-    """What rows of HOSTS and LEASES say; `own`: the row with this host's count, where it has given a sign of life."""
+def seen_in(own: list[Any], hosts: Iterable[Any], leases: Iterable[Any], gone: Iterable[Any]) -> Seen:
+    """What rows of HOSTS, LEASES and GONE say; `own`: the row with this host's count, where it gave a sign of life."""
     return Seen(
         own[0][0] if own else None,
         {row[0]: Host(*row) for row in hosts},
         {row[0]: Lease(*row) for row in leases},
+        tuple(Gone(*row) for row in gone),
     )
 
 

@@ -45,6 +45,14 @@ class Host(NamedTuple):
         return seconds if seconds > _SILENT * self.takeover else None
 
 
+class Gone(NamedTuple):
+    """A host that was one of the hosts. `at`: its last sign of life, by its own clock. `is_stopped`: it left itself."""
+
+    name: str
+    at: float
+    is_stopped: bool
+
+
 class Lease(NamedTuple):
     """What is leased, by which process ("" where it is free), on which host, since when, and which had it before.
 
@@ -61,11 +69,15 @@ class Lease(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a sign of life was answered with: one's own count (None where one was replaced), and all that is there."""
+    """What a sign of life was answered with: one's own count (None where one was replaced), and all that is there.
+
+    `gone`: the hosts that are there no more, until somebody has them forgotten.
+    """
 
     beat: int | None
     hosts: dict[str, Host]
     leases: dict[str, Lease]
+    gone: tuple[Gone, ...] = ()
 
     def is_taken(self, lease: str, *, but: Host | None = None) -> bool:
         """Whether a process has this lease, other than that of the host `but`."""

@@ -18,7 +18,8 @@ class Share:
 
     `mine`: the leases that it has. `spare`: those of which it is to give up one, for an even share (`offer`).
     `trouble`: why it takes none, as a sentence, "" where it does. `reports`: what the hosts have reported last, by
-    their names, as far as this host does the chores.
+    their names, as far as this host does the chores. `missing`: the hosts that were
+    replaced and aren't back, with their last signs of life in seconds since 1970.
     """
 
     name = ""
@@ -27,6 +28,7 @@ class Share:
     trouble = ""
     is_draining = False
     reports: Mapping[str, str] = MappingProxyType({})
+    missing: Mapping[str, float] = MappingProxyType({})
 
     @property
     def does_chores(self) -> bool:

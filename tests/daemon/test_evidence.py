@@ -106,6 +106,19 @@ def test_files_that_nobody_claims(watching: Watching, monkeypatch: pytest.Monkey
     assert why.endswith("files aren't claimed: restart filedrop; if this comes again, please report it with the log")
 
 
+def test_host_that_is_gone(watching: Watching) -> None:
+    """A host without signs of life is an issue at once, until it is back or forgotten."""
+    share = watching.service.share
+    at = watching.service.now().timestamp()
+    for share.missing, issues in ({"a": at}, ["host a"]), ({}, []):
+        watching.pass_on(MINUTE)
+        assert list(watching.troubles) == issues
+        for why in watching.troubles.values():
+            assert why.startswith("since ")
+            assert "host a has given no sign of life" in why
+            assert why.endswith("if it is gone for good: filedrop hosts forget a")
+
+
 def test_a_healthy_hour(watching: Watching) -> None:
     """Where all is done, no look reports a standstill: documents and messages, at once and later."""
     found: list[str] = []

@@ -256,6 +256,37 @@ def test_shown_to_the_second(two: tuple[Postgres, Hosts, Hosts], database: str, 
         assert [abs(datetime.fromisoformat(moment).timestamp() - host.at) < 60 for moment in seconds] == [True]
 
 
+def test_hosts_that_are_gone(two: tuple[Postgres, Hosts, Hosts], database: str, tmp_path: Path) -> None:
+    """One that was replaced is silent until it is back or forgotten; one that has left itself is stopped."""
+    config = configured(tmp_path, database)
+
+    def shown() -> dict[str, str]:
+        lines = run_here("--config", str(config), "hosts").stdout.splitlines()
+        return {line.split()[0]: line.split()[1] for line in lines if line.strip()}
+
+    def forget(name: str) -> int:
+        return run_here("--config", str(config), "hosts", "forget", name).returncode
+
+    _, a, b = two
+    assert a.take(CHORES)
+    assert a.take(lease_of("main"))
+    assert run_here("--config", str(config), "hosts").returncode == 0
+    b.leave()
+    assert shown()["b"] == "stopped"
+    assert run_here("--config", str(config), "hosts").returncode == 0
+    assert b.enter(is_draining=False)
+    assert b.beat().gone == ()
+    assert a.replace(a.beat().hosts["b"])
+    ((name, _, is_stopped),) = a.beat().gone
+    assert (name, is_stopped) == ("b", False)
+    assert shown()["b"] == "silent"
+    assert run_here("--config", str(config), "hosts").returncode == 1
+    assert (forget("a"), forget("c"), forget("b")) == (2, 2, 0)
+    assert "b" not in shown()
+    assert a.beat().gone == ()
+    assert run_here("--config", str(config), "hosts").returncode == 0
+
+
 def host(beat: int, takeover: float = 15.0) -> Host:
     return Host("a", "its process", beat, takeover, "state", "boot", "1", "{}", is_draining=False, at=0.0)
 
