@@ -41,6 +41,7 @@ from filedrop.files.rights import explain
 from filedrop.journal import JOURNAL, Journal
 from filedrop.process.lock import is_running
 from filedrop.status.folders import HUNG, folders, outdated
+from filedrop.status.lately import unproven
 from filedrop.storage.answer_folders import refusals
 from filedrop.storage.folder import ANOTHERS, NotYetThere
 from filedrop.storage.folders import InboundFolder, OutboundFolder
@@ -217,6 +218,7 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
                 yield from share_found(config, journal)
             elif config.journal and has_state:
                 yield CheckResult(STATE, "ok", "the journal's database is empty; filedrop fills it when it starts")
+            yield from _unproven(config, journal) if has_state else ()
         except JournalError as error:
             journal = None
             yield CheckResult(STATE, "failed", str(error))
@@ -239,6 +241,14 @@ def _journal(config: Config, journal: Journal) -> Iterator[CheckResult]:
         yield from (CheckResult(f"account {name}", "warning", why) for why in sentences)
     if why := left_in_folders(served_folders(config, journal), journal):
         yield CheckResult("folders", "warning", why)
+
+
+def _unproven(config: Config, journal: Journal | None) -> Iterator[CheckResult]:
+    """Which accounts have never received anything for a company: it may be that they can't. Raises JournalError."""
+    for company in config.companies.values():
+        account = config.accounts[company.account]
+        if why := unproven(journal, company, account):
+            yield CheckResult(f"account {account.name}", "ok", why)
 
 
 def _newest_copy(journal: Journal) -> str:

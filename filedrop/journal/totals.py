@@ -57,6 +57,12 @@ _PAST_DUE = (
 _UNFINISHED = "SELECT folder, place, count(*) FROM documents WHERE open GROUP BY folder, place"
 
 
+_HAS_RECEIVED = """
+    SELECT 1 FROM messages WHERE company = :company AND placed IS NOT NULL AND identity = :identity
+    ORDER BY placed DESC LIMIT 1
+"""  # the order has it use the index that has the company's messages: nearly always, the first one is by this account
+
+
 class PastDue(NamedTuple):
     """How many documents of a folder are in this state and past their time: the oldest such time, the largest size."""
 
@@ -172,6 +178,10 @@ class Lately(Part):
             Received(from_seconds(at), whose, from_name(file), type_, number, sender, name, msg_no, bool(is_owed))
             for at, whose, file, type_, number, sender, name, msg_no, is_owed in rows
         ]
+
+    def has_received(self, company: str, identity: str) -> bool:
+        """Whether a message was ever placed for a company, through the account with this identity."""
+        return bool(self._read(_HAS_RECEIVED, company=company, identity=identity))
 
     def failed_since(self, company: str, since: datetime) -> list[str]:
         """The names of documents that have failed since then, the latest first, and weren't tried again after that."""

@@ -8,22 +8,28 @@ from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from filedrop.journal import Days
+from filedrop.texts.languages import Translatable, marked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from filedrop.config import Account, Company
     from filedrop.journal import Journal, Received, Sent
 
 LATEST = 20
 DAYS = 14
+_UNPROVEN = marked(
+    "nothing has been received for {company} through {account} yet. Whether {account} receives for {participants} "
+    "shows with the first message"
+)
 
 
 @dataclass(frozen=True)
 class Lately:
     """What happened lately. `begins`: when each of the days began, and when the last one ends.
 
-    `is_known`: whether the journal could be read; if not, nothing is listed.
+    `is_known`: whether the journal could be read; if not, nothing is listed. `unproven`: of one company, as below.
     """
 
     sent: list[Sent]
@@ -31,6 +37,7 @@ class Lately:
     begins: list[datetime]
     days: Days
     is_known: bool = True
+    unproven: str = ""
 
 
 def gather(journal: Journal, company: str, now: datetime) -> Lately:
@@ -42,6 +49,14 @@ def gather(journal: Journal, company: str, now: datetime) -> Lately:
         begins=begins,
         days=journal.lately.per_day(company, begins),
     )
+
+
+def unproven(journal: Journal | None, company: Company, account: Account) -> str:
+    """That nothing shows yet whether a company's account receives for it; "" as soon as it has. Raises JournalError."""
+    if not company.may_receive or (journal and journal.lately.has_received(company.name, account.identity)):
+        return ""
+    participants = ", ".join(company.participants)
+    return Translatable.of(_UNPROVEN, company=company.name, account=account.name, participants=participants)
 
 
 def nothing(now: datetime) -> Lately:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import socket
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,7 +140,10 @@ class Pages:
     def _gathered(self, company: str, now: datetime) -> lately.Lately:
         """What happened to a company's documents lately. Raises JournalError."""
         what = f"what {company} sent and received lately"
-        return self._guard.make(what, lambda: lately.gather(self._journal, company, now), lately.nothing(now))
+        found = self._guard.make(what, lambda: lately.gather(self._journal, company, now), lately.nothing(now))
+        if found.is_known and (of := self._config.companies.get(company)):
+            return replace(found, unproven=lately.unproven(self._journal, of, self._config.accounts[of.account]))
+        return found
 
 
 class _PageFile:

@@ -15,7 +15,7 @@ import pytest
 from cli.conftest import PROJECT
 from cli.test_run import everything_below
 from support.codelists import lists, publish
-from support.documents import invoice
+from support.documents import BUYER, SELLER, invoice
 from support.faults import instead
 from support.rights import as_anyone
 from support.systems import modes
@@ -24,6 +24,7 @@ from filedrop.cli.checking import code_list_found
 from filedrop.config.codelists import load_lists
 from filedrop.identify import codelist
 from filedrop.process.lock import JOURNAL
+from filedrop.status.lately import unproven
 from filedrop.texts.printable import command
 
 if TYPE_CHECKING:
@@ -57,6 +58,22 @@ def test_before_the_first_start(filedrop: Filedrop, world: World) -> None:
     before = everything_below(world.base)
     assert filedrop("check").returncode == 0
     assert everything_below(world.base) == before
+
+
+def test_company_that_has_received_nothing(filedrop: Filedrop, world: World) -> None:
+    """Until its first message, check says that nothing shows yet whether its account receives for it."""
+    says = f"nothing has been received for acme through main yet. Whether main receives for {SELLER} shows"
+    assert says in filedrop("check", "--json").stdout
+    world.run_once()
+    done = filedrop("check", "--json")
+    assert says in done.stdout
+    assert done.returncode == 0
+    config = world.configuration()
+    silent = config.companies["acme"].model_copy(update={"participants": ()})
+    assert unproven(None, silent, config.accounts["main"]) == ""
+    world.receive(invoice("1", sender=BUYER, receiver=SELLER))
+    world.run_once()
+    assert "has been received for" not in filedrop("check", "--json").stdout
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,16 @@ def report(world: World) -> None:
         StatusFile(daemon.config, journal, world._log).close(daemon.report())
 
 
+def test_nothing_received_yet(world: World) -> None:
+    """Until its first message, a company's page says that nothing shows yet whether its account receives for it."""
+    page, says = world.root / "acme" / "STATUS.html", "Nothing has been received for acme through main yet."
+    report(world)
+    assert says in text_of(page)
+    world.receive(invoice("1", sender=BUYER, receiver=SELLER))
+    report(world)
+    assert says not in text_of(page)
+
+
 def test_what_it_says(world: World) -> None:
     """Beside a daemon, the page says how it stands, what needs a person, with the command, and what came and went."""
     file = world.root / "STATUS.html"
