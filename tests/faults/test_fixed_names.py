@@ -123,9 +123,9 @@ def killed_at(
         held.unlink(missing_ok=True)
         go_on(steps, exports)
         # What a kill has left behind its document: another filedrop doesn't know whose it is (docs/design/limits.md).
-        copies = {f"{place}/export.xml.posted" for place in ("sending", "sent")}
-        left = copies | {"export.pdf", "export.xml.ready", "sent/export.pdf"}
-        check(steps, exports, has_pdf=True, may_be_left=frozenset(left if is_taken_over else ()))
+        ends = (".pdf", ".posted", READY) if is_taken_over else ()
+        left = frozenset(name for name in steps.lying() if name.endswith(ends))
+        check(steps, exports, has_pdf=True, may_be_left=left)
         for path in steps.world.outbound.glob("archive/*/*.[xX][mM][lL]"):
             pdf = path.with_suffix(".PDF" if is_upper else ".pdf")
             if not is_taken_over or pdf.exists():
