@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -18,6 +18,7 @@ from filedrop.errors import ConfigError, FiledropError, JournalError
 from filedrop.files import is_missing, may_use
 from filedrop.files.disk import shortage
 from filedrop.journal.sharing import hosts_of
+from filedrop.model.obligations import SILENT
 from filedrop.model.report import LISTED
 from filedrop.process.lock import is_running
 from filedrop.status import daemon_file, status_file
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 
 MATTERS = ("overdue", "failed", "stuck")  # counts of what needs attention in any case
-SILENT = timedelta(minutes=5)  # a daemon reports each minute
 _WRITTEN = "`state` and `root`"
 _MOMENTS: tuple[Literal["written", "configured"], ...] = ("written", "configured")
 _FOLDERS: tuple[Literal["root", "state"], ...] = ("root", "state")
