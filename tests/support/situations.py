@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from support.documents import BUYER
 from support.drops import drop
+from support.systems import WINDOWS
 
 from filedrop import config as configuration
 from filedrop.model.document import BILLING_WITH_RESPONSE, Event, Need, State
@@ -341,7 +342,10 @@ def folders_that_refuse(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
 
 
 @situation
-def folders_that_are_full(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
+def folders_that_are_full(scene: Scene, patch: pytest.MonkeyPatch) -> None:
+    if not WINDOWS:  # 24.9 GB are free: another number of digits moves the place where a subject is cut
+        disk = os.statvfs_result((4096, 1000, 10**8, 10**8, 249 * 10**5, 10**6, 10**6, 10**6, 0, 255))
+        patch.setattr(os, "statvfs", lambda _path: disk)
     inbound = scene.config.inbound.model_copy(update={"min_free": 10**18})
     scene.config = scene.config.model_copy(update={"inbound": inbound})
     scene.change_account(inbox=InboxReport(NOW, 7, 3))
