@@ -31,7 +31,7 @@ from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
 from filedrop.storage.folder import NotYetThere
 from filedrop.storage.folders import OutboundFolder, outbound_folder
-from filedrop.storage.names import BESIDE, POSTED, pdfs_beside, pdfs_of, shortened
+from filedrop.storage.names import BESIDE, POSTED, may_be_given, pdfs_beside, pdfs_of, shortened
 from filedrop.storage.own_name import move, own_name_beside
 from filedrop.texts.printable import looks_like, printable
 
@@ -64,17 +64,19 @@ class Failed:
         """Where that is, for people."""
         return self.folder.path / "failed" / self.name
 
-    def put_back(self, permitted_by: Journal | None) -> str:
+    def put_back(self, permitted_by: Journal | None, failed_before: Sequence[Failed]) -> str:
         """Move it to `outbound/`, clear what is beside it, and return its name there. Raises OSError.
 
         It gets the name there that it was dropped with, where that is free, and its ready file, where it needs one.
-        `permitted_by`: the journal that lets it be sent though it is a duplicate.
+        `permitted_by`: the journal that lets it be sent though it is a duplicate. `failed_before`: all documents that
+        had failed when the command began.
         """
         here, failed = self.folder.at(), self.entry
         own = own_name_beside(failed) or self.name
         left = list(stamps(map(failed.beside, (POSTED, *BESIDE))))
         pdfs = [failed.with_name(name) for name in pdfs_beside(failed, self.folder.names_document)]
-        if self.folder.has_pdfs and _is_exported_again(here / shortened(own), pdfs):
+        is_exported_again = self.folder.has_pdfs and _is_exported_again(here / shortened(own), pdfs)
+        if is_exported_again and not self._has_namesake(own, failed_before):
             pdfs = []  # the one in `outbound/` comes first
         for name in self.folder.free_names(here, shortened(own), (*BESIDE, *(pdf.name for pdf in pdfs))):
             try:
@@ -88,6 +90,11 @@ class Failed:
             here.sync()
             return name
         raise AssertionError  # free_names never ends
+
+    def _has_namesake(self, own: str, failed: Iterable[Failed]) -> bool:
+        """Whether another of the `failed` documents was dropped with this name: a PDF of the name may be its PDF."""
+        others = (other for other in failed if other.folder is self.folder and other.name != self.name)
+        return any(may_be_given(other.name, own) and own_name_beside(other.entry) in (own, None) for other in others)
 
     @contextmanager
     def _permitted(self, journal: Journal | None, name: str) -> Iterator[None]:
@@ -145,7 +152,7 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
             return
         chosen = _named(failed, names) if names else failed
         done = 0
-        for document, name in _retried(config, journal, chosen, anyway=anyway):
+        for document, name in _retried(config, journal, chosen, failed, anyway=anyway):
             done += 1
             if as_json:
                 show_json({"company": document.folder.company, "file": document.name, "retried_as": name})
@@ -156,18 +163,21 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
 
 
 def _retried(
-    config: Config, journal: Journal | None, documents: Iterable[Failed], *, anyway: bool
+    config: Config, journal: Journal | None, chosen: Iterable[Failed], failed: Sequence[Failed], *, anyway: bool
 ) -> Iterator[tuple[Failed, str]]:
-    """Move documents back; yields those that were moved, each with its name there. The others are complained about."""
+    """Move the `chosen` of the `failed` documents back; yields those that were moved, each with its name there.
+
+    The others are complained about.
+    """
     rules = None
     with suppress(ConfigError):  # an XPath that is none: the daemon goes by the configuration as it was
         rules = Rules(config.mapping, config.tables) if journal and not anyway else None
-    for document in documents:
+    for document in chosen:
         if not anyway and (why := _why_duplicate(config, journal, rules, document)):  # it would only fail once more
             complain(f"{document.path}: {why}")
             continue
         try:
-            yield document, document.put_back(journal if anyway else None)
+            yield document, document.put_back(journal if anyway else None, failed)
         except OSError as error:
             complain(f"{document.path}: it can't be moved: {explain(error)}")
 

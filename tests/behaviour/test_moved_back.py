@@ -141,3 +141,19 @@ def test_retry_while_the_next_document_is_exported(steps: Steps, monkeypatch: py
     assert sorted(steps.sent()) == sorted(
         [with_pdf(invoice("1"), "a.pdf", PDF), with_pdf(invoice("2"), "a.pdf", OTHER)]
     )
+
+
+@pytest.mark.parametrize("names", [["--all"], ["a-2.xml"]], ids=["all", "the second"])
+def test_exported_again_for_one_of_two(steps: Steps, names: list[str]) -> None:
+    """Where two documents of one name failed, nobody knows whose a newer PDF is: each keeps its own."""
+    fail(steps)
+    steps.world.front.next("POST /outbox", instead(422, "no"))
+    steps.world.put(steps.world.outbound / "a.pdf", OTHER)
+    steps.world.put(steps.world.outbound / "a.xml", invoice("2"))
+    steps.go_on(20)
+    steps.world.put(steps.world.outbound / "a.pdf", PDF.replace(b"1.7", b"1.6"))
+    assert steps.world.filedrop("retry", "acme", *names).returncode == 0
+    steps.go_on(3600)
+    first, second = with_pdf(invoice("1"), "a.pdf", PDF), with_pdf(invoice("2"), "a.pdf", OTHER)
+    assert sorted(steps.sent()) == sorted([first, second] if names == ["--all"] else [second])
+    assert ("", "a.pdf") in strays(steps)
