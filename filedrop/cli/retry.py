@@ -279,7 +279,7 @@ def _is_called(document: Failed, name: str) -> bool:
 
 def _number(document: Failed) -> str | None:
     """The number of an invoice or another document, by its sidecar; None where that doesn't say it."""
-    with suppress(OSError, AttributeError):  # none, or somebody has written into it
+    with suppress(OSError, LookupError, AttributeError):  # none, or somebody has written into it
         number: str | None = (sidecar.read(document.entry.beside(".json")) or {})["document"].get("number")
         return number
     return None

@@ -111,14 +111,14 @@ def _documents(facts: Facts) -> Iterator[Owed]:
     progress, pipelines = facts.progress(), {pipeline.folder.id: pipeline for pipeline in facts.pipelines}
     accounts = facts.daemon.config.accounts
     for row in facts.daemon.journal.totals.past_due(facts.daemon.now()):
-        if (pipeline := pipelines.get(row.folder)) and row.state in _STANDS:
+        if (pipeline := pipelines.get(row.folder)) and (what := _STANDS.get(row.state)):
             patience, path = 0.0, pipeline.folder.path
             if row.state is State.SENDING:
                 patience = (
                     2 * accounts[pipeline.desk.shared.account].read_timeout.total_seconds() + row.largest / SLOWEST
                 )
             mark = row.number, row.oldest, progress.get(pipeline.folder.company)
-            yield Owed(str(path), f"{path}: {_STANDS[row.state]}", mark, patience)
+            yield Owed(str(path), f"{path}: {what}", mark, patience)
 
 
 def _tracked(facts: Facts) -> Iterator[Owed]:
