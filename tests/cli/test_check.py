@@ -138,7 +138,9 @@ def test_a_participant_that_is_none(filedrop: Filedrop, world: World, participan
     companies = f"companies:\n  fjord: {{participants: ['{participant}']}}"
     config.write_text(world.config_text().replace("companies:", companies))
     done = filedrop("check", "--json", config=config)
-    (said,) = [f"{result}: {says}" for _, result, says in findings(done.stdout) if participant in says]
+    (said,) = [
+        f"{result}: {says}" for _, result, says in findings(done.stdout) if f"participants: {participant}" in says
+    ]
     assert said.startswith(says.replace(": ", f": {config}: companies.fjord.participants: ", 1))
     assert done.returncode == (2 if says.startswith("failed") else 0)
 

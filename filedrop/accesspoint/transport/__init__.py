@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import requests
+from requests.structures import CaseInsensitiveDict
 from urllib3.exceptions import HTTPError
 
 from filedrop.accesspoint.transport.header import Header, basic
@@ -210,6 +211,7 @@ class Transport:
         request = requests.PreparedRequest()  # by hand: requests would encode the url again
         request.method, request.url, request.body = method, url, body  # type: ignore[assignment] # any iterable will do
         request.prepare_headers(headers)
+        request.headers = _Headers(request.headers)
         if body is not None:
             body.was_asked_for = False
         if not self._has_read_ca_file:
@@ -247,6 +249,17 @@ class Transport:
         except OSError:  # the name can't be resolved, so no private address is needed now
             return True
         return all(is_public(str(entry[4][0])) for entry in found)
+
+
+class _Headers(CaseInsensitiveDict):  # type: ignore[type-arg] # it takes none when it runs
+    """A request's headers. Their repr doesn't show the login."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self)})"
+
+    def copy(self) -> _Headers:
+        """Another one, which urllib3 makes for each request."""
+        return _Headers(self)
 
 
 class _Line:
