@@ -265,7 +265,8 @@ def _translated(path: Path) -> Iterator[None]:
         # The low byte is the primary result code (sqlite.org/rescode.html).
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise _damaged(path, reason) from error
-        if isinstance(error, sqlite3.DataError | sqlite3.IntegrityError):
+        is_of_row = isinstance(error, sqlite3.DataError | sqlite3.IntegrityError)
+        if is_of_row and getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_CONSTRAINT_TRIGGER:  # ours refuse none
             raise UnfitRow(f"the journal {path} can't keep a value: {reason}") from error
         raise JournalError(
             f"the journal {path} can't be used: {reason}; nothing is posted until it can: "
