@@ -9,6 +9,7 @@ due, not the pause.
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -105,6 +106,30 @@ class Backoff:
         return tries(again)
 
 
+class Pausing:
+    """How long a job pauses that is run whenever it is due: longer and longer while it fails, or nothing comes of it.
+
+    `until`: it isn't run again before then, by the same clock as `now`.
+    """
+
+    FREE = 20  # jobs in a row of which nothing needs to come: some only look, or wait for others
+
+    def __init__(self) -> None:
+        self.until = -math.inf
+        self._failures = self._idle = 0
+
+    def note(self, now: float, *, has_failed: bool = False, is_idle: bool = False) -> None:
+        """Note how the job has ended. `is_idle`: nothing came of it, and it is due again at once."""
+        self._failures = self._failures + 1 if has_failed else 0
+        self._idle = self._idle + 1 if is_idle else 0
+        if has_failed:
+            self.until = now + TURN.seconds(self._failures)
+        elif self._idle > self.FREE:
+            self.until = now + IDLE.seconds(self._idle - self.FREE)
+        else:
+            self.until = -math.inf
+
+
 def _policy(first: float, longest: float, *, attempts: int | None = None) -> Backoff:
     """Pauses in seconds."""
     return Backoff(timedelta(seconds=first), timedelta(seconds=longest), attempts)
@@ -118,5 +143,6 @@ MESSAGE = _policy(60, 3600)  # a received message that can't be taken
 LETTER = _policy(60, 3600)  # an alert or a digest that can't be sent; old digests are given up (alerts/unsent)
 EACH_MINUTE = _policy(60, 60)  # the receivers' directory, the heartbeat, a command, a page, when they failed
 TURN = _policy(2, 60)  # a thread's turn that failed
+IDLE = _policy(0.05, 1)  # a turn of which nothing came, though it wants the next one at once
 RECORD = _policy(1, 15)  # answers that the journal couldn't take
 SESSION = _policy(0.2, 0.2)  # a database that lets nobody in; its restart takes a second or two

@@ -99,7 +99,13 @@ class Teller:
             return
         self._former = None
         if self._loop is None and self.is_wanted:
-            loop = Loop("alerts", lambda: self.turn(self._reports[-1]), stopped=self._stopped, guard=self._guard)
+            loop = Loop(
+                "alerts",
+                lambda: self.turn(self._reports[-1]),
+                progress=lambda: self.turns,
+                stopped=self._stopped,
+                guard=self._guard,
+            )
             loop.start()
             self._loop = loop  # last: where the system has no thread now, the next report tries again
 

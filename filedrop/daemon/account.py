@@ -132,8 +132,8 @@ class Account:
             for company in companies
             for path in company.outbound
         ]
-        self._follow = Loop(f"follow-{account.name}", self.follow, stopped=stopped, guard=common.guard)
-        self._poll = Loop(f"poll-{account.name}", self.poll, stopped=stopped, guard=common.guard)
+        loop = partial(Loop, progress=lambda: journal.commits, stopped=stopped, guard=common.guard)
+        self._follow, self._poll = loop(f"follow-{account.name}", self.follow), loop(f"poll-{account.name}", self.poll)
         self.follower = Follower(self.context, self.pipelines, workers)
         inbound = {
             company.name: InboundDelivery(

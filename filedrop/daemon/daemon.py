@@ -93,7 +93,7 @@ class Daemon:
         self._log = log
         self._named = NamedFolders(config.folders)
         self._watcher = Watcher(log, is_closed=not watch)
-        self.workers = FolderWorkers(attempt=survive, steady=clockwork.steady)
+        self.workers = FolderWorkers(attempt=survive, progress=lambda: journal.commits, steady=clockwork.steady)
         self.recorder = Recorder(journal, attempt=survive)
         each = 1 if config.validation.rules else config.outbound.workers  # a process that applies rules takes 200 MB
         # One more at once: no company keeps them all busy.
@@ -103,7 +103,9 @@ class Daemon:
             config.commands, journal, passed=config.pass_environment, pool=clockwork.pool, guard=guard
         )
         self.pages = OwedPages(PageMaker(journal, log), journal, self._named, log)
-        self._make_pages = Loop("pages", self.pages.turn, stopped=stopped, guard=guard)
+        self._make_pages = Loop(
+            "pages", self.pages.turn, progress=lambda: journal.commits, stopped=stopped, guard=guard
+        )
         self.copies = DailyCopy(journal, spare=config.inbound.min_free, clockwork=clockwork, guard=guard, log=log)
         self.mapping = Rules(
             config.mapping, config.tables, source=config.source, settle=config.outbound.settle, former=former

@@ -131,6 +131,8 @@ class InboundDelivery:
     def step(self) -> None:
         """Take a batch of queued messages further. Raises JournalError."""
         arrivals = self._read_mail()
+        if arrivals:
+            self._workers.answers(self)
         pending = set(arrivals)
         self._is_taken_up = True
         try:

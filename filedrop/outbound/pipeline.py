@@ -280,7 +280,8 @@ class OutboundPipeline:
         """Claim the next files that may be ready; no more than there is room for if they are to be sent."""
         claims: list[Claim] = []
         try:
-            names = self.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH)
+            if names := self.scanner.next_ready(min(BATCH, self._handover.room) if sends else BATCH):
+                self._answers()
             for claim in claim_files(self.desk, names):
                 claims.append(claim)  # also those before one that fails
                 self._answers()  # a batch of large files takes long on a slow share

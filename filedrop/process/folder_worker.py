@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from filedrop.errors import JournalError
 from filedrop.files.patience import UNAVAILABLE_AFTER
-from filedrop.pauses import TURN
+from filedrop.pauses import Pausing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,15 +61,17 @@ class Served(Protocol):
 class FolderWorkers:
     """Serves folders. `steady` is the clock of `due`.
 
-    `attempt` runs a step, survives its error and returns it. After errors, the steps of a folder pause for longer and
-    longer. Those of the journal are no such errors: when it can be written again, a step is due at once.
+    `attempt` runs a step, survives its error and returns it. `progress`: a number that changes with what steps record.
+    After errors, and where nothing comes of steps that are due again at once, the steps of a folder pause for longer
+    and longer. Those of the journal are no such errors: when it can be written again, a step is due at once.
     """
 
     busy_after = BUSY
     hung_after = UNAVAILABLE_AFTER
 
-    def __init__(self, *, attempt: Attempt, steady: Callable[[], float]) -> None:
+    def __init__(self, *, attempt: Attempt, progress: Callable[[], int], steady: Callable[[], float]) -> None:
         self._attempt = attempt
+        self._progress = progress
         self.steady = steady
         self._turns: deque[Served] = deque()
         self._unasked = 0  # the first so many of the turns: since `wake`, they weren't asked when they are due
@@ -79,7 +81,7 @@ class FolderWorkers:
         self._leaving: set[Served] = set()  # of these: their next step is the last
         self._busy: dict[Served, float] = {}  # since when (time.monotonic)
         self._answered: dict[Served, float] = {}  # of these: when the folder has last answered amid its step
-        self._failed: dict[Served, tuple[int, float]] = {}  # of these: how often in a row, and the next step (steady)
+        self._pausing: dict[Served, Pausing] = {}  # by the clock of `due`
         self._threads: set[threading.Thread] = set()
         self._is_woken = False
         self._is_closed = False
@@ -133,7 +135,7 @@ class FolderWorkers:
         return since is not None and time.monotonic() - max(since, self._answered.get(served, since)) > self.hung_after
 
     def answers(self, served: Served) -> None:
-        """Note that a folder answers although its step takes long: there is much in it. Called amid that step."""
+        """Note that a folder answers, and something comes of its step, which may take long. Called amid that step."""
         self._answered[served] = time.monotonic()
 
     def reports(self, folders: Iterable[Served]) -> tuple[FolderReport, ...]:
@@ -164,13 +166,15 @@ class FolderWorkers:
         found: list[float] = []
         if self._attempt(f"the next step in {served.folder.path}", lambda: found.append(served.due())) is not None:
             return self.steady() + UNKNOWN
-        return max(found[0], self._failed[served][1]) if served in self._failed else found[0]
+        return max(found[0], self._pausing[served].until) if served in self._pausing else found[0]
 
     def serve(self, served: Served) -> None:
         """Take a step in a folder whose turn has come."""
-        is_last = served in self._leaving
+        is_last, before = served in self._leaving, self._progress()
         try:
-            self._pause(served, self._attempt(str(served.folder.path), served.close if is_last else served.step))
+            error = self._attempt(str(served.folder.path), served.close if is_last else served.step)
+            is_idle = served not in self._answered and self._progress() == before
+            self._pause(served, error, is_idle=is_idle)
         finally:
             with self._change:
                 del self._busy[served]
@@ -187,10 +191,11 @@ class FolderWorkers:
                     else:
                         self._keep(served, due)
 
-    def _pause(self, served: Served, error: Exception | None) -> None:
-        failures, _ = self._failed.pop(served, (0, 0.0))
-        if error is not None and not isinstance(error, JournalError):
-            self._failed[served] = failures + 1, self.steady() + TURN.seconds(failures + 1)
+    def _pause(self, served: Served, error: Exception | None, *, is_idle: bool) -> None:
+        pausing, has_failed = self._pausing.pop(served, None), error is not None and not isinstance(error, JournalError)
+        if has_failed or (is_idle and self.due(served) <= self.steady()):
+            self._pausing[served] = pausing = pausing or Pausing()
+            pausing.note(self.steady(), has_failed=has_failed, is_idle=is_idle)
 
     def close(self, deadline: float) -> None:
         """Let all folders take their last step, until `deadline` (monotonic), which leaves out those that hang."""

@@ -1,11 +1,15 @@
-"""A thread that takes turns, when woken or due, until stopped. Failed turns are retried with growing pauses."""
+"""A thread that takes turns, when woken or due, until stopped.
+
+Turns that fail are followed by growing pauses, and so are those of which nothing comes that want the next one at once.
+"""
 
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
-from filedrop.pauses import TURN
+from filedrop.pauses import Pausing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,10 +20,22 @@ LONGEST_SLEEP = 60.0  # seconds between two turns at most, however late the next
 
 
 class Loop:
-    """A thread that takes turns. `turn` returns the seconds until the next one; `guard` survives its errors."""
+    """A thread that takes turns. `turn` returns the seconds until the next one; `guard` survives its errors.
 
-    def __init__(self, name: str, turn: Callable[[], float], *, stopped: threading.Event, guard: Guard) -> None:
+    `progress`: a number that changes with whatever comes of a turn.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        turn: Callable[[], float],
+        *,
+        progress: Callable[[], int],
+        stopped: threading.Event,
+        guard: Guard,
+    ) -> None:
         self._turn = turn
+        self._progress = progress
         self._stopped = stopped
         self._guard = guard
         self._woken = threading.Event()
@@ -43,18 +59,16 @@ class Loop:
         self._thread.join(patience)
 
     def _run(self) -> None:
-        failures = 0
+        pausing = Pausing()
         while True:
             self._woken.clear()  # before the look at `stopped`: whoever sets that wakes us afterwards
             if self._stopped.is_set():
                 return
-            self._wanted = LONGEST_SLEEP
-            if self._guard.attempt(self._thread.name, self._take_turn) is None:
-                failures = 0
-            else:
-                failures += 1
-                self._wanted = TURN.seconds(failures)
-            self._woken.wait(max(0.0, min(self._wanted, LONGEST_SLEEP)))
+            self._wanted, before = 0.0, self._progress()
+            error = self._guard.attempt(self._thread.name, self._take_turn)
+            now, is_idle = time.monotonic(), self._wanted <= 0 and self._progress() == before
+            pausing.note(now, has_failed=error is not None, is_idle=is_idle)
+            self._woken.wait(max(0.0, min(self._wanted, LONGEST_SLEEP), pausing.until - now))
 
     def _take_turn(self) -> None:
         self._wanted = self._turn()

@@ -174,7 +174,8 @@ def test_a_batch_that_takes_long_to_claim(make_world: Callable[..., World], cloc
     life.touch()
     life.go_on(60)
     life.stop()
-    assert hangs == [False] * 3
+    assert len(hangs) >= 3
+    assert not any(hangs)
 
 
 @by_os_open

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -59,7 +60,7 @@ class Impatient(FolderWorkers):
 
 @pytest.fixture
 def workers() -> Iterator[Impatient]:
-    made = Impatient(attempt=survive, steady=time.monotonic)
+    made = Impatient(attempt=survive, progress=itertools.count().__next__, steady=time.monotonic)
     yield made
     made.close(time.monotonic() + PATIENCE)
 
@@ -158,7 +159,7 @@ def test_a_removed_folder_that_hangs(tmp_path: Path, workers: Impatient) -> None
 
 def test_the_end_with_a_folder_that_hangs(tmp_path: Path) -> None:
     """Each folder takes its last step but that one, and nobody waits for it."""
-    told, workers = list[str](), Impatient(attempt=survive, steady=time.monotonic)
+    told, workers = list[str](), Impatient(attempt=survive, progress=itertools.count().__next__, steady=time.monotonic)
     _, answers = hanging(tmp_path, workers, told)
     workers.add([Served(tmp_path / "well", told)])
     workers.close(time.monotonic())
@@ -166,3 +167,18 @@ def test_the_end_with_a_folder_that_hangs(tmp_path: Path) -> None:
     answers.set()
     until(lambda: not workers.is_alive())
     assert told == ["well ended", "hung"]
+
+
+@pytest.mark.parametrize(("answers", "most"), [(False, 40), (True, 500)])
+def test_a_step_of_which_nothing_comes(tmp_path: Path, answers: bool, most: int) -> None:  # noqa: FBT001 - a case
+    """A folder that is due again at once, again and again, pauses for up to a second, but not where something comes."""
+    passed, workers = [0.0], FolderWorkers(attempt=survive, progress=lambda: 0, steady=lambda: passed[0])
+    told = list[str]()
+    served = Served(tmp_path, told, 1000, lambda: workers.answers(served) if answers else None)  # type: ignore[arg-type]
+    workers.add([served])  # type: ignore[list-item]
+    for _ in range(500):
+        if workers.due(served) <= passed[0]:  # type: ignore[arg-type]
+            workers._busy[served] = 0.0  # type: ignore[index]
+            workers.serve(served)  # type: ignore[arg-type]
+        passed[0] += 0.01
+    assert (len(told) == 500) if answers else (20 < len(told) <= most)

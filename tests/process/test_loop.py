@@ -19,7 +19,7 @@ def test_a_stop_just_before_a_turn() -> None:
             return before
 
     stopped = JustThen()
-    loop = Loop("loop", lambda: 3600.0, stopped=stopped, guard=Guard())
+    loop = Loop("loop", lambda: 3600.0, progress=lambda: 0, stopped=stopped, guard=Guard())
     loop.start()
     loop.join(60)
     assert not loop.is_alive()
