@@ -56,6 +56,7 @@ _FOLDER = ("company", "use", "path")
 AVAILABLE = Figure("gauge", "filedrop_folder_available", "Whether the folder is there and can be used.", _FOLDER)
 FREE = Figure("gauge", "filedrop_folder_free_bytes", "Free space on the folder's disk.", _FOLDER)
 WRITABLE = Figure("gauge", "filedrop_journal_writable", "Whether the journal can be written.")
+PROBLEMS = Figure("gauge", "filedrop_problems", "Problems that no document, folder or account shows.")
 BUILD = Figure("gauge", "filedrop_build_info", "The version that runs.", ("version",))
 
 _EVENTS = {"sent": SENT, "delivered": DELIVERED, "received": RECEIVED}
@@ -89,6 +90,7 @@ def figures(
     free = ((labels, folder["free"]) for labels, folder in folders)
     yield FREE, ((labels, float(number)) for labels, number in free if number is not None)
     yield WRITABLE, iter([((), float(not status["journal"]))])
+    yield PROBLEMS, iter([((), float(len(status["troubles"])))])
     yield BUILD, iter([((__version__,), 1.0)])
 
 

@@ -105,7 +105,12 @@ class Serving:
     def __post_init__(self) -> None:
         """Serve what the daemon serves."""
         self.share = self.daemon.share
-        self._evidence = Evidence(self.log, self.daemon.now, self.daemon.steady)
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        from filedrop.status.daemon_file import read  # noqa: PLC0415 - after READY
+
+        return Evidence(self.log, self.daemon.now, self.daemon.steady, read(self.config.state).kept)
 
     @cached_property
     def _teller(self) -> Teller:
@@ -143,7 +148,7 @@ class Serving:
     def _facts(self) -> Facts:
         teller, status = self._teller, self._status_file
         looks = teller.turns if teller.is_wanted else None
-        return Facts(self.daemon, status.files, status.written, looks, status.starts)
+        return Facts(self.daemon, status.files, status.written, looks)
 
     def _pass_on(self, report: DaemonReport) -> None:
         self.daemon.guard.attempt("status.json", lambda: self._status_file.report(report))
@@ -192,7 +197,7 @@ class Serving:
         """Stop."""
         self.daemon.close()
         self._teller.close()
-        self._status_file.close(self.daemon.report())
+        self._status_file.close(replace(self.daemon.report(), kept=self._evidence.kept))
         self.share.close(is_clean=not self.daemon.workers.is_alive())
         self.log.info("service.stopped")
 
@@ -203,6 +208,7 @@ class Serving:
         """
         if self.daemon is not former.daemon:
             self.daemon.follow(former.daemon)
+        self._evidence = former._evidence
         former._teller.close()
         self._teller.follow(former._teller)
         self._status_file.follow(former._status_file)

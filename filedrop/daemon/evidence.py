@@ -8,12 +8,26 @@ written.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from filedrop.errors import FiledropError
 from filedrop.model.document import State
-from filedrop.model.obligations import AN_HOUR, AT_ONCE, COPIED, RESTARTS, SLOWEST, STANDSTILL, Owed
+from filedrop.model.obligations import (
+    A_MOMENT,
+    AN_HOUR,
+    AT_ONCE,
+    COPIED,
+    HALF_A_DAY,
+    RESTARTS,
+    SLOWEST,
+    STANDSTILL,
+    Owed,
+)
+from filedrop.model.report import Kept
 from filedrop.process.guard import Guard
 from filedrop.times import from_seconds, local
 
@@ -27,7 +41,6 @@ if TYPE_CHECKING:
     from filedrop.daemon.account import Account
     from filedrop.daemon.daemon import Daemon
     from filedrop.model.report import DaemonReport
-    from filedrop.outbound.pipeline import OutboundPipeline
 
 EVERY = 30.0  # seconds between two looks,
 REST = 20  # and so many times as long as a look took
@@ -41,43 +54,38 @@ _STANDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """What the rows look at, besides the daemon and its journal.
 
     `files`: by the path of each available folder, how many documents are in each of its places. `written`: by its name,
     when a file of the status last changed, by its own disk. `looks`: how often the alerts have looked; None where there
-    are none. `starts`: when filedrop was started within the last hour.
+    are none.
     """
 
     daemon: Daemon
     files: Mapping[Path, Mapping[str, int]]
     written: Mapping[str, float | None]
     looks: int | None
-    starts: Sequence[datetime]
+    kept: Kept = field(default_factory=Kept)
 
-    @property
-    def usable(self) -> Iterator[Account]:
+    @cached_property
+    def usable(self) -> Sequence[Account]:
         """The accounts that can be used, and whose work can be recorded."""
-        for account in self.daemon.accounts if not self.daemon.journal.trouble else ():
-            if account.breaker.report.condition == "ok" and not account.is_stopped:
-                yield account
+        accounts = self.daemon.accounts if not self.daemon.journal.trouble else ()
+        return [each for each in accounts if each.breaker.report.condition == "ok" and not each.is_stopped]
 
-    @property
-    def pipelines(self) -> Iterator[OutboundPipeline]:
-        """The outbound folders from which documents are sent."""
-        for account in self.usable:
-            for pipeline in account.pipelines:
-                report = pipeline.report
-                if not (report.trouble or report.refused or report.is_held):
-                    yield pipeline
-
+    @cached_property
     def progress(self) -> Mapping[str, int]:
         """By company, a number that changes whenever a document or a message gets anywhere. Raises JournalError."""
-        found: dict[str, int] = {}
+        found = Counter[str]()
         for total in self.daemon.journal.totals.events():
-            found[total.company] = found.get(total.company, 0) + total.number
+            found[total.company] += total.number
         return found
+
+    def timeout(self, account: Account) -> float:
+        """Within how many seconds each request of an account has ended, whatever its size."""
+        return 2 * self.daemon.config.accounts[account.name].read_timeout.total_seconds()
 
 
 def _steps(facts: Facts) -> Iterator[Owed]:
@@ -97,82 +105,66 @@ def _steps(facts: Facts) -> Iterator[Owed]:
                 yield Owed(str(report.path), f"{report.path} isn't looked through", mark, rescan)
 
 
-def _dropped(facts: Facts) -> Iterator[Owed]:
-    """Files that aren't known to be unready are claimed."""
-    progress = facts.progress()
-    for pipeline in facts.pipelines:
-        path, report = pipeline.folder.path, pipeline.report
-        if (number := facts.files.get(path, {}).get("outbound", 0)) > report.unready:
-            yield Owed(str(path), f"{path}: files aren't claimed", (number, progress.get(report.company)))
+def _outbound(facts: Facts) -> Iterator[Owed]:
+    """Files that aren't known to be unready are claimed, and each unfinished document goes on at its time."""
+    past_due = facts.daemon.journal.totals.past_due(facts.daemon.now()) if facts.usable else ()
+    for account in facts.usable:
+        for report in [pipeline.report for pipeline in account.pipelines]:
+            path, progress = report.path, facts.progress.get(report.company)
+            if report.trouble or report.refused or report.is_held:
+                continue
+            if (number := facts.files.get(path, {}).get("outbound", 0)) > report.unready:
+                yield Owed(str(path), f"{path}: files aren't claimed", (number, progress))
+            for row in past_due:
+                if row.folder == report.id and (what := _STANDS.get(row.state)):
+                    is_sending = row.state is State.SENDING
+                    patience = facts.timeout(account) + row.largest / SLOWEST if is_sending else 0.0
+                    yield Owed(str(path), f"{path}: {what}", (row.number, row.oldest, progress), patience)
 
 
-def _documents(facts: Facts) -> Iterator[Owed]:
-    """Each unfinished document goes on at its time."""
-    progress, pipelines = facts.progress(), {pipeline.folder.id: pipeline for pipeline in facts.pipelines}
-    accounts = facts.daemon.config.accounts
-    for row in facts.daemon.journal.totals.past_due(facts.daemon.now()):
-        if (pipeline := pipelines.get(row.folder)) and (what := _STANDS.get(row.state)):
-            patience, path = 0.0, pipeline.folder.path
-            if row.state is State.SENDING:
-                patience = (
-                    2 * accounts[pipeline.desk.shared.account].read_timeout.total_seconds() + row.largest / SLOWEST
-                )
-            mark = row.number, row.oldest, progress.get(pipeline.folder.company)
-            yield Owed(str(path), f"{path}: {what}", mark, patience)
-
-
-def _tracked(facts: Facts) -> Iterator[Owed]:
-    """Each file in sending/ and sent/ has an unfinished document, but for those that a person put there."""
-    known, progress = facts.daemon.journal.totals.unfinished(), facts.progress()
-    for pipeline in facts.pipelines:
-        path, report = pipeline.folder.path, pipeline.report
-        for place in ("sending", "sent") if report.strays is not None else ():
-            surplus = facts.files.get(path, {}).get(place, 0) - known.get((report.id, place), 0)
-            if report.strays is not None and surplus > report.strays.number:
-                mark = surplus, progress.get(report.company)
-                yield Owed(str(path), f"{path / place}: files there are tracked by nobody", mark)
-
-
-def _inboxes(facts: Facts) -> Iterator[Owed]:
-    """Each inbox is listed, each of its messages for a company here is received, and each request ends."""
-    progress, poll = facts.progress(), facts.daemon.config.inbound.poll.total_seconds()
+def _inbound(facts: Facts) -> Iterator[Owed]:
+    """Each inbox is listed, its messages are received, each request ends, and answers are sent."""
+    poll, answering = facts.daemon.config.inbound.poll.total_seconds(), facts.daemon.journal.answers
     for account in facts.usable:
         about, inbox = f"account {account.name}", account.poller.summary
         yield Owed(about, f"the inbox of account {account.name} isn't read", inbox.last_poll, poll)
         for delivery in account.deliveries:
             path, company = str(delivery.folder.path), delivery.folder.company
             if (number := inbox.waiting.get(company)) and not (delivery.trouble or delivery.refused):
-                what = f"{company}: unread messages aren't received"
-                yield Owed(path, what, (number, progress.get(company)), poll)
+                mark = number, facts.progress.get(company)
+                yield Owed(path, f"{company}: unread messages aren't received", mark, poll)
         if under_way := account.poller.under_way:
-            timeout = facts.daemon.config.accounts[account.name].read_timeout
             what = f"account {account.name}: messages are on their way for too long"
-            yield Owed(about, what, under_way, 2 * timeout.total_seconds())
+            yield Owed(about, what, sorted(under_way), facts.timeout(account))
+        for answers in account.answers:
+            path, given = str(answers.folder.path), answering.owed(answers.folder.company)
+            if first := [answer.document for answer in given if answering.document_before(answer) is None]:
+                yield Owed(path, f"{path}: answers aren't sent", first)
 
 
-def _files(facts: Facts) -> Iterator[Owed]:
-    """Pages are made, answers are sent, commands are run."""
+def _accounts(facts: Facts) -> Iterator[Owed]:
+    """No account is away for half of a day in all. While it is away, status reports it by itself."""
+    for name in [account.name for account in facts.usable]:
+        away = facts.kept.absences.get(name, {})
+        if (seconds := sum(away.values())) >= HALF_A_DAY:
+            what = f"account {name} couldn't be used for {seconds // AN_HOUR:.0f} hours in all"
+            advice = "it can be used now, but ask the operator of the access point for the cause"
+            yield Owed(f"account {name}", what, None, AT_ONCE, AN_HOUR * min(map(int, away)), advice)
+
+
+def _chores(facts: Facts) -> Iterator[Owed]:
+    """Pages are made, commands are run, the journal is copied each day."""
     daemon, journal = facts.daemon, facts.daemon.journal
     if journal.trouble:
         return
     available = {str(path) for path in facts.files}
-    if pages := tuple((row.msg_no, row.page) for row in journal.messages.owed_pages() if row.folder in available):
+    if pages := [(row.msg_no, row.page) for row in journal.messages.owed_pages() if row.folder in available]:
         yield Owed("pages", "pages of received documents aren't made", pages, STANDSTILL)
-    for account in facts.usable:
-        for answers in account.answers:
-            given = journal.answers.owed(answers.folder.company)
-            if first := tuple(answer.document for answer in given if journal.answers.document_before(answer) is None):
-                yield Owed(str(answers.folder.path), f"{answers.folder.path}: answers aren't sent", first)
-    if not any(about.startswith("commands.") for about in daemon.guard.troubles):
-        first_ones = tuple(errand.number for errand in journal.errands.first() if daemon.serves_company(errand.company))
-        if first_ones:
-            yield Owed("commands", "commands aren't run", first_ones, daemon.config.commands.timeout.total_seconds())
-
-
-def _copies(facts: Facts) -> Iterator[Owed]:
-    """The journal is copied each day."""
-    if (copies := facts.daemon.journal.copies) and "backup" not in facts.daemon.guard.troubles:
-        yield Owed("backup", "the journal has no new copy", copies.newest_copy(), COPIED)
+    commands = [errand.number for errand in journal.errands.first() if daemon.serves_company(errand.company)]
+    if commands and not any(about.startswith("commands.") for about in daemon.guard.troubles):
+        yield Owed("commands", "commands aren't run", commands, daemon.config.commands.timeout.total_seconds())
+    if journal.copies and "backup" not in daemon.guard.troubles:
+        yield Owed("backup", "the journal has no new copy", journal.copies.newest_copy(), COPIED)
 
 
 def _threads(facts: Facts) -> Iterator[Owed]:
@@ -193,65 +185,89 @@ def _hosts(facts: Facts) -> Iterator[Owed]:
     """Each host gives signs of life until it is stopped, or forgotten."""
     share = facts.daemon.share
     for name, at in share.missing.items() if share.does_chores else ():
-        since = min(from_seconds(at), facts.daemon.now())  # its own clock may be ahead
+        since = min(at, facts.daemon.now().timestamp())  # its own clock may be ahead
         advice = f"start it again; if it is gone for good: filedrop hosts forget {name}"
         yield Owed(f"host {name}", f"host {name} has given no sign of life", None, AT_ONCE, since, advice)
 
 
 def _starts(facts: Facts) -> Iterator[Owed]:
-    """Filedrop isn't started again and again: marks begin again with each start."""
-    lately = [start for start in facts.starts if facts.daemon.now() - start < AN_HOUR]
+    """Filedrop isn't started again and again."""
+    lately = [start for start in facts.kept.starts if facts.daemon.now().timestamp() - start < AN_HOUR]
     if len(lately) > RESTARTS:
         advice = "the log shows why the earlier ones have ended"
         yield Owed("starts", f"filedrop has started {len(lately)} times", None, AT_ONCE, lately[0], advice)
 
 
 OBLIGATIONS: tuple[Callable[[Facts], Iterable[Owed]], ...] = (
-    _steps, _dropped, _documents, _tracked, _inboxes, _files, _copies, _threads, _status, _hosts, _starts,
+    _steps, _outbound, _inbound, _accounts, _chores, _threads, _status, _hosts, _starts,
 )  # fmt: skip
 
 
 class Evidence:
-    """Watches what is owed. For one thread; `standstills`: about what, and the sentence about what stands still."""
+    """Watches what is owed. For one thread; `standstills`: about what, and the sentence about what stands still.
+
+    `kept`: for the next run. `before`: by an earlier one, so that nothing begins anew with a restart.
+    """
 
     def __init__(
-        self, log: structlog.stdlib.BoundLogger, now: Callable[[], datetime], steady: Callable[[], float]
+        self,
+        log: structlog.stdlib.BoundLogger,
+        now: Callable[[], datetime],
+        steady: Callable[[], float],
+        before: Kept,
     ) -> None:
         self.standstills: Mapping[str, str] = {}
         self._log = log
         self._now = now
         self._steady = steady
         self._guard = Guard(log, steady)
-        self._marks: dict[tuple[str, str], tuple[object, float, datetime]] = {}  # since when, by both clocks
+        self._began = self._looked = steady()
+        start = now().timestamp()
+        lately = (earlier for earlier in before.starts if start - earlier < AN_HOUR)
+        self.kept = replace(before, starts=(*lately, start))
         self._next = -math.inf
 
     def look(self, facts: Callable[[], Facts]) -> None:
         """Look at everything that is owed, now and then."""
-        begun = self._steady()
+        begun, now = self._steady(), self._now().timestamp()
         if begun < self._next:
             return
-        marks: dict[tuple[str, str], tuple[object, float, datetime]] = {}
+        passed, self._looked = begun - self._looked, begun
+        known = replace(facts(), kept=self.kept)
+        is_young = begun - self._began < A_MOMENT  # it may not know yet all that is owed
+        marks = dict(self.kept.marks) if is_young else {}
         found: dict[str, str] = {}
-        known = facts()
-        for row in OBLIGATIONS:
-            for owed in self._owed(row, known):
-                key = owed.about, owed.what
-                mark, steady, since = self._marks.get(key, (owed.mark, begun, self._now()))
-                if mark != owed.mark:
-                    steady, since = begun, self._now()
-                marks[key] = owed.mark, steady, since
-                age = begun - steady if owed.since is None else (self._now() - owed.since).total_seconds()
-                if age >= STANDSTILL + owed.patience:
-                    why = f"since {local(owed.since or since)}, {owed.what}: {owed.advice or ADVICE}"
-                    found.setdefault(owed.about, why)  # one cause stops several: the first row names it best
+        for owed in (owed for row in OBLIGATIONS for owed in self._owed(row, known)):
+            mark = blake2b(ascii(owed.mark).encode(), digest_size=8).hexdigest()
+            before, age, since = self.kept.marks.get(owed.what, ("", 0.0, now))
+            age, since = (age + passed, since) if before == mark else (0.0, now)
+            marks[owed.what] = mark, age, since
+            if owed.since is not None:
+                age, since = now - owed.since, owed.since
+            patience = STANDSTILL + owed.patience
+            # What stood still before a restart gets a moment after it.
+            if age >= patience and begun - self._began >= min(patience, A_MOMENT):
+                why = f"since {local(from_seconds(since))}, {owed.what}: {owed.advice or ADVICE}"
+                found.setdefault(owed.about, why)  # one cause stops several: the first row names it best
         for about in found.keys() - self.standstills.keys():
             self._log.error("work.stands_still", what=about, why=found[about])
-        self._marks, self.standstills = marks, {**found, **self._guard.troubles}
+        self.kept = replace(self.kept, marks=marks, absences=self._absences(known, passed, int(now // AN_HOUR)))
+        self.standstills = {**found, **self._guard.troubles}
         self._next = begun + max(EVERY, REST * (self._steady() - begun))
 
     def added_to(self, report: DaemonReport) -> DaemonReport:
-        """A report with what stands still."""
-        return replace(report, standstills=self.standstills)
+        """A report with what stands still, and what is kept for the next run."""
+        return replace(report, standstills=self.standstills, kept=self.kept)
+
+    def _absences(self, facts: Facts, passed: float, hour: int) -> Mapping[str, Mapping[str, float]]:
+        """For how many seconds each account was away, by the hours of the last day."""
+        found: dict[str, dict[str, float]] = {}
+        for account in facts.daemon.accounts:
+            before = self.kept.absences.get(account.name, {})
+            found[account.name] = away = {at: before[at] for at in before if int(at) > hour - 24}
+            if account.breaker.report.condition not in ("ok", "unknown"):
+                away[str(hour)] = away.get(str(hour), 0.0) + passed
+        return found
 
     def _owed(self, row: Callable[[Facts], Iterable[Owed]], facts: Facts) -> Sequence[Owed]:
         try:

@@ -54,7 +54,6 @@ _PAST_DUE = (
     "SELECT folder, state, count(*), min(coalesce(due, claimed)), max(size) FROM documents"
     " WHERE open AND coalesce(due, claimed) < :now GROUP BY folder, state"
 )
-_UNFINISHED = "SELECT folder, place, count(*) FROM documents WHERE open GROUP BY folder, place"
 
 
 _HAS_RECEIVED = """
@@ -109,10 +108,6 @@ class Totals(Part):
         return [
             PastDue(folder, State(state), number, from_moment(at), size) for folder, state, number, at, size in rows
         ]
-
-    def unfinished(self) -> dict[tuple[str, str], int]:
-        """How many unfinished documents there are, by folder and place."""
-        return {(folder, place): number for folder, place, number in self._read(_UNFINISHED)}
 
     def under_way(self) -> list[UnderWay]:
         """The unfinished documents, by company and state."""

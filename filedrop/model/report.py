@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -123,12 +123,26 @@ class AccountReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """What the evidence of work keeps for the next run (daemon/evidence).
+
+    `starts`: when filedrop was started within the last hour, in seconds since 1970. `absences`: by account, for how
+    many seconds it was away, by the hours since 1970 of the last day. `marks`: by what is owed, its mark, for how many
+    seconds that has been the same while filedrop ran, and since when.
+    """
+
+    starts: Sequence[float] = ()
+    absences: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    marks: Mapping[str, tuple[str, float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonReport:
     """All reports of a daemon together, `made` then. `unassigned`: the folder for nobody's messages, if there is one.
 
     `troubles`: by what they are about, what keeps work from being done that no account or folder reports.
-    `standstills`: in the same way, what is owed and stands still. `journal`: why it can't be used, "" while it can.
-    `configured`: when the configuration was last read (ISO 8601).
+    `standstills`: in the same way, what is owed and stands still. `kept`: for the next run. `journal`: why it can't be
+    used, "" while it can. `configured`: when the configuration was last read (ISO 8601).
     """
 
     made: datetime = field(compare=False)
@@ -136,5 +150,6 @@ class DaemonReport:
     unassigned: FolderReport | None = None
     troubles: Mapping[str, str] = field(default_factory=dict)
     standstills: Mapping[str, str] = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept, compare=False)
     journal: str = ""
     configured: str = ""

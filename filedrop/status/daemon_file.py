@@ -8,17 +8,15 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filedrop.files import Directory, clear_drafts, replace_whole
-from filedrop.model.obligations import AN_HOUR
+from filedrop.model.report import Kept
 from filedrop.status.model import CompanyStrays
 from filedrop.status.page_file import ANYWAY
 from filedrop.status.reasons import Left
 from filedrop.status.survey import DaemonPart
-from filedrop.times import moment
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,20 +26,16 @@ VERSION = 1
 
 
 class DaemonFile:
-    """Keeps the file up to date. For one thread. `starts`: when filedrop was started within the last hour."""
+    """Keeps the file up to date. For one thread."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
         self._written: DaemonPart | None = None
         self._next = 0.0
-        now = datetime.now().astimezone()
-        before = (moment(start) for start in read(state).starts)
-        self.starts = (*(start for start in before if start and now - start < AN_HOUR), now)
 
     def write(self, part: DaemonPart) -> None:
         """Write it if something has changed, and each minute: `heard` shows that the daemon works. Raises OSError."""
-        part = replace(part, starts=tuple(start.isoformat() for start in self.starts))
-        news = replace(part, heard=None)
+        news = replace(part, heard=None, kept=Kept())
         if news == self._written and time.monotonic() < self._next:
             return
         state = Directory.open(self._state)
@@ -78,6 +72,7 @@ def _part(content: dict[str, Any]) -> DaemonPart:
     return DaemonPart(
         **content
         | {
+            "kept": Kept(**content["kept"]),
             "waiting": {Path(path): Left(*left) for path, *left in content["waiting"]},
             "strays": {name: CompanyStrays(number, tuple(few)) for name, (number, few) in content["strays"].items()},
         }

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from filedrop.files import Directory, clear_drafts, is_missing, replace_whole
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
+from filedrop.model.report import Kept
 from filedrop.process.guard import Guard
 from filedrop.process.share import Share
 from filedrop.process.systemd import notify
@@ -110,11 +111,6 @@ class StatusFile:
         self._start(report, running=True)
 
     @property
-    def starts(self) -> Sequence[datetime]:
-        """When filedrop was started within the last hour."""
-        return self._daemon_file.starts
-
-    @property
     def files(self) -> Mapping[Path, Mapping[str, int]]:
         """How many documents the last look has found in each place of each available folder."""
         return {path: there.counts for path, there in self._survey.snapshots.items() if not there.trouble}
@@ -157,7 +153,7 @@ class StatusFile:
         part = replace(part, troubles={**part.troubles, **self.troubles()})
         with suppress(OSError):  # the journal, which is there, too, reports a disk that is full
             self._daemon_file.write(part)
-        self._share.report(encoded(part))
+        self._share.report(encoded(replace(part, kept=Kept())))
         if not self._share.does_chores:
             return
         part = self._whole(part)

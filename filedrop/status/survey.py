@@ -21,7 +21,7 @@ from filedrop.config.shown import shown
 from filedrop.errors import JournalError
 from filedrop.model.document import State
 from filedrop.model.message import UNASSIGNED
-from filedrop.model.report import AccessReport, AccountReport, InboxReport
+from filedrop.model.report import AccessReport, AccountReport, InboxReport, Kept
 from filedrop.process import systemd
 from filedrop.process.guard import Guard
 from filedrop.status import matters
@@ -121,7 +121,7 @@ class DaemonPart:
     strays: Mapping[str, CompanyStrays] = field(default_factory=dict)
     journal: str = ""
     configured: str = ""
-    starts: Sequence[str] = ()
+    kept: Kept = field(default_factory=Kept)
 
 
 def _wrong(folder: FolderReport) -> str:
@@ -160,6 +160,7 @@ def part_of(report: DaemonReport) -> DaemonPart:
         troubles={**report.standstills, **report.troubles},
         journal=report.journal,
         configured=report.configured,
+        kept=report.kept,
     )
 
 

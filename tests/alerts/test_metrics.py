@@ -219,6 +219,7 @@ tests:
       - {series: 'filedrop_oldest_timestamp_seconds{company="acme", state="waiting"}', values: '0x90'}
       - {series: 'filedrop_folder_available{company="acme", use="inbound", path="/srv"}', values: '1x5 0x60'}
       - {series: 'filedrop_journal_writable', values: '1x5 0x60'}
+      - {series: 'filedrop_problems', values: '0x5 2x60'}
     alert_rule_test:
       - {eval_time: 10m, alertname: FiledropSilent}
       - eval_time: 20m
@@ -253,6 +254,11 @@ tests:
             exp_annotations: {summary: "/srv can't be used, or is nearly full"}
       - {eval_time: 4m, alertname: FiledropJournal}
       - eval_time: 15m
+        alertname: FiledropProblems
+        exp_alerts:
+          - exp_labels: {severity: warning}
+            exp_annotations: {summary: "something stands still or failed: see filedrop status"}
+      - eval_time: 15m
         alertname: FiledropJournal
         exp_alerts:
           - exp_labels: {severity: critical}
@@ -262,8 +268,8 @@ tests:
 
 @promtool
 def test_the_rules(tmp_path: Path) -> None:
-    """The manual's rules are six that Prometheus takes, and each of them fires when it should, and not before."""
+    """The manual's rules are seven that Prometheus takes, and each of them fires when it should, and not before."""
     (tmp_path / "rules.yml").write_text(RULES)
-    assert "6 rules found" in tool("check", "rules", "rules.yml", within=tmp_path)
+    assert "7 rules found" in tool("check", "rules", "rules.yml", within=tmp_path)
     (tmp_path / "tests.yml").write_text(TESTS)
     assert "SUCCESS" in tool("test", "rules", "tests.yml", within=tmp_path)

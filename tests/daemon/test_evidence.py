@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.documents import BUYER, SELLER, invoice
-from support.faults import cut_after
+from support.faults import cut_after, instead
 from support.matrix import quick
 from support.stepping import RULES, Clock
 from support.steps import steps
 from support.watching import Watching
 
+from filedrop.model.report import Kept
 from filedrop.outbound import pipeline
 from filedrop.outbound.pipeline import OutboundPipeline
+from filedrop.times import from_seconds, local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,6 +106,54 @@ def test_files_that_nobody_claims(watching: Watching, monkeypatch: pytest.Monkey
     (why,) = watching.troubles.values()
     assert why.startswith("since ")
     assert why.endswith("files aren't claimed: restart filedrop; if this comes again, please report it with the log")
+
+
+def test_a_restart_lets_no_time_begin_again(watching: Watching, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stood still before a restart still does, since the same moment; what goes on has a minute for it."""
+    world, clock = watching.world, watching._clock
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "claim_files", lambda *_: ())
+        world.drop("invoice.xml", invoice("1"))
+        watching.pass_on(4 * MINUTE)
+        (since,) = (since for what, (_, _, since) in watching.kept.marks.items() if what.endswith("aren't claimed"))
+        watching.drop()
+        clock.pass_on(60 * MINUTE)  # switched off: that isn't filedrop's time
+        second = Watching(world, clock, before=watching.kept)
+        second.pass_on(0.5 * MINUTE)
+        assert second.troubles == {}
+        second.pass_on(3 * MINUTE)
+        (why,) = second.troubles.values()
+        assert why.startswith(f"since {local(from_seconds(since))}, ")
+        second.drop()
+    third = Watching(world, clock, before=second.kept)
+    for _ in range(8):
+        third.pass_on(0.5 * MINUTE)
+        assert third.troubles == {}
+    assert len(third.kept.starts) == 2, "within the last hour"
+    third.drop()
+
+
+def test_an_account_that_was_away_for_long(watching: Watching) -> None:
+    """An account that was away for 12 of the last 24 hours in all is an issue when it is back, until it is less."""
+    world, clock = watching.world, watching._clock
+    watching.drop()
+    hour = int(clock.now().timestamp() // 3600)
+    first, others = {str(hour - 23): 3500.0}, {str(hour - hours): 3600.0 for hours in range(1, 12)}
+    second = Watching(world, clock, before=Kept(absences={"main": {**first, **others}}))
+    second.pass_on(MINUTE)
+    assert second.troubles == {}
+    world.front.always(lambda _: True, instead(503))
+    second.pass_on(4 * MINUTE)
+    assert second.status["accounts"]["main"]["reachable"] is False
+    assert second.troubles == {}, "its own sentence says so"
+    world.front.heal()
+    second.pass_on(4 * MINUTE)
+    (why,) = second.troubles.values()
+    assert "account main couldn't be used for 12 hours in all: it can be used now, but ask the operator" in why
+    clock.pass_on(60 * MINUTE)
+    second.pass_on(MINUTE)
+    assert second.troubles == {}, "the first of them is more than a day ago"
+    second.drop()
 
 
 def test_host_that_is_gone(watching: Watching) -> None:

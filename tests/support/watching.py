@@ -18,6 +18,7 @@ from support.stepping import AFTER_FAILURE, Hands, Life
 
 from filedrop.daemon import evidence
 from filedrop.daemon.evidence import Evidence, Facts
+from filedrop.model.report import Kept
 from filedrop.status.survey import Survey, part_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ AT_ONCE = 20  # jobs before the clock goes on: a job that does nothing may be du
 class Watching(Life):
     """`status`: the last one. `is_stuck`: the main loop hangs, so that daemon.json gets old."""
 
-    def __init__(self, world: World, clock: Clock) -> None:
+    def __init__(self, world: World, clock: Clock, *, before: Kept = Kept()) -> None:  # noqa: B008 - frozen
         self._is_hung = threading.Event()
         self._released = threading.Event()
         self.is_stuck = False
@@ -43,9 +44,14 @@ class Watching(Life):
         self.world = world
         self.service.is_healthy = lambda: True  # type: ignore[method-assign] - it has no threads,
         self.service.workers.relieve = lambda: None  # type: ignore[method-assign] - nor is it to get some
-        self._evidence = Evidence(world._log, self.service.now, self.service.steady)
+        self._evidence = Evidence(world._log, self.service.now, self.service.steady, before)
         self._survey = Survey(self.service.config, self.service.journal)
         self.status: Status = self._survey.take(part_of(self.service.report()), running=True, now=clock.now())
+
+    @property
+    def kept(self) -> Kept:
+        """What is kept for the next run."""
+        return self._evidence.kept
 
     @property
     def troubles(self) -> Mapping[str, str]:
@@ -128,6 +134,6 @@ class Watching(Life):
     def _look(self) -> None:
         snapshots = self._survey.snapshots.items()
         files = {path: there.counts for path, there in snapshots if not there.trouble}
-        self._evidence.look(lambda: Facts(self.service, files, {}, None, ()))
+        self._evidence.look(lambda: Facts(self.service, files, {}, None))
         part = part_of(self._evidence.added_to(self.service.report()))
         self.status = self._survey.take(part, running=True, now=self._clock.now())
