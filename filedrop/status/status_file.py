@@ -1,7 +1,8 @@
 """status.json in the root, beside the page: the state of it all, for programs and for who may not read `state`.
 
 It is written by threads of its own, when something has changed and at least each minute, whole or not at all. A share
-that is away or hangs costs the daemon nothing but this file: daemon.json in `state` is written by another thread.
+that is away or hangs costs the daemon nothing but this file: daemon.json in `state` is written by another thread, which
+waits for no look at the folders.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from filedrop.model.report import Kept
 from filedrop.process.guard import Guard
 from filedrop.process.share import Share
 from filedrop.process.systemd import notify
+from filedrop.status import daemon_file
 from filedrop.status.daemon_file import DaemonFile, encoded
 from filedrop.status.matters import in_a_line
 from filedrop.status.model import VERSION, Status
@@ -46,7 +48,8 @@ NAME = "status.json"
 LARGEST = 100_000_000  # bytes, some hundred companies in trouble: anybody may write to the share
 PATIENCE = 5.0  # seconds for a share, and for the last word at a stop
 REST = 20  # times as long as a survey took before the next: it costs a twentieth at most,
-LONG_REST = 2000  # and much less where we have done and heard nothing since: only a person may have moved something
+LONG_REST = 2000  # much less where we have done and heard nothing since: only a person may have moved something,
+SHORT_REST = 1  # and half where an account works again, or doesn't: monitoring waits for that
 
 
 class StatusFile:
@@ -83,9 +86,13 @@ class StatusFile:
         self._log = log
         self._thread: threading.Thread | None = None
         self._writer: threading.Thread | None = None  # into the root, which may hang
+        self._reporter: threading.Thread | None = None  # of daemon.json
         self._daemon_file = DaemonFile(config.state)
-        self._next = self._next_anyway = 0.0
+        self._next_report = 0.0
+        self._took = self._ended = 0.0  # the last survey
+        self._reported_news: object = None
         self._news: object = None
+        self._access: object = None
         self._last: Status | None = None
         self._written: object = None
         self._written_next = 0.0
@@ -97,18 +104,24 @@ class StatusFile:
 
     def follow(self, former: StatusFile) -> None:
         """Write nothing while this one is still writing; a share may hold it up."""
-        self._thread, self._daemon_file = former._thread, former._daemon_file
+        self._thread, self._reporter, self._daemon_file = former._thread, former._reporter, former._daemon_file
         if former._root == self._root:
             self._writer = former._writer
 
     def report(self, report: DaemonReport) -> None:
         """Write what has changed, soon; returns at once."""
-        news = self._journal.commits, report, self._alerts()
-        due = self._next_anyway if news == self._news else self._next
-        if (self._thread and self._thread.is_alive()) or time.monotonic() < due:
-            return
-        self._news = news
-        self._start(report, running=True)
+        now = time.monotonic()
+        said = report, self._alerts(), self.troubles()
+        if not _is_alive(self._reporter) and (said != self._reported_news or now >= self._next_report):
+            self._reporter = self._start(daemon_file.NAME, partial(self._report, report))
+            self._reported_news, self._next_report = said, now + ANYWAY
+        news = self._journal.commits, report, self._alerts(), self._table_troubles
+        access = [account.access.condition for account in report.accounts]
+        rest = SHORT_REST if access != self._access else LONG_REST if news == self._news else REST
+        is_due = self._share.does_chores and now >= self._ended + min(ANYWAY - 1, rest * self._took)
+        if is_due and not _is_alive(self._thread):
+            self._thread = self._start(NAME, partial(self._survey_all, report, running=True))
+            self._news, self._access = news, access
 
     @property
     def files(self) -> Mapping[Path, Mapping[str, int]]:
@@ -126,43 +139,52 @@ class StatusFile:
 
     def wait(self) -> None:
         """Wait for what is being written, unless the share hangs."""
-        if self._thread:
-            self._thread.join(self._patience)
+        deadline = time.monotonic() + self._patience
+        for thread in filter(None, (self._reporter, self._thread)):
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def close(self, report: DaemonReport) -> Status | None:
         """Write the last word, unless the share hangs, and return it."""
         deadline = time.monotonic() + self._patience
         self.wait()
-        if not (self._thread and self._thread.is_alive()):
+        if not _is_alive(self._thread) and not _is_alive(self._reporter):
             left = max(0.0, deadline - time.monotonic())
-            self._guard.attempt(NAME, lambda: self._start(report, running=False).join(left))
+            self._guard.attempt(NAME, lambda: self._start(NAME, partial(self._write_last, report)).join(left))
         return self._last if self._last and not self._last["running"] else None
 
-    def _start(self, report: DaemonReport, *, running: bool) -> threading.Thread:
-        work = partial(self._write, report, running=running)
-        thread = threading.Thread(target=self._guard.attempt, args=(NAME, work), name=NAME, daemon=True)
+    def _start(self, name: str, work: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=self._guard.attempt, args=(name, work), name=name, daemon=True)
         thread.start()
-        self._thread = thread  # last: where the system has no thread now, there is none to wait for
         return thread
 
-    def _write(self, report: DaemonReport, *, running: bool) -> None:
-        self._pages.prepare()
-        begun = time.monotonic()
-        now = datetime.now().astimezone()
-        part = replace(part_of(report), tables=self._troubles_of_tables(), alerts=self._alerts())
-        part = replace(part, troubles={**part.troubles, **self.troubles()})
+    def _write_last(self, report: DaemonReport) -> None:
+        self._report(report)
+        if self._share.does_chores:
+            self._survey_all(report, running=False)
+
+    def _report(self, report: DaemonReport) -> None:
+        """Write daemon.json, and have the other hosts know the same."""
+        self._look_at_tables()
+        part = self._part_of(report)
         with suppress(OSError):  # the journal, which is there, too, reports a disk that is full
             self._daemon_file.write(part)
         self._share.report(encoded(replace(part, kept=Kept())))
-        if not self._share.does_chores:
-            return
-        part = self._whole(part)
+
+    def _part_of(self, report: DaemonReport) -> DaemonPart:
+        part = part_of(report)
+        troubles = {**part.troubles, **self.troubles()}
+        return replace(part, tables=self._table_troubles, alerts=self._alerts(), troubles=troubles)
+
+    def _survey_all(self, report: DaemonReport, *, running: bool) -> None:
+        self._pages.prepare()
+        begun = time.monotonic()
+        now = datetime.now().astimezone()
+        part = self._whole(self._part_of(report))
         try:
             self._guard.make("the status", partial(self._survey_and_write, part, now, running=running), None)
         finally:
-            ended = time.monotonic()
-            rests = (min(ANYWAY - 1, rest * (ended - begun)) for rest in (REST, LONG_REST))
-            self._next, self._next_anyway = (ended + rest for rest in rests)
+            self._ended = time.monotonic()
+            self._took = self._ended - begun
 
     def _survey_and_write(self, part: DaemonPart, now: datetime, *, running: bool) -> None:
         asked_for = self._pages.readable(now).values()
@@ -206,19 +228,22 @@ class StatusFile:
             self._guard.note_success(f"{NAME} in root")
             self._written, self._written_next = news, time.monotonic() + ANYWAY
 
-    def _troubles_of_tables(self) -> Sequence[str]:
-        """What is wrong with the mapping's tables; what is new of it is logged. They may hang, so it is asked here."""
+    def _look_at_tables(self) -> None:
+        """Ask what is wrong with the mapping's tables, which may hang; what is new of it is logged."""
         before, self._table_troubles = self._table_troubles, self._tables()
         for why in self._table_troubles:
             if why not in before:
                 self._log.error("table.broken", why=why)
-        return self._table_troubles
 
     def _tell_manager(self, status: Status) -> None:
         line = in_a_line(status)
         if line != self._told:
             notify(f"STATUS={line}")
             self._told = line
+
+
+def _is_alive(thread: threading.Thread | None) -> bool:
+    return thread is not None and thread.is_alive()
 
 
 def _changed(path: Path) -> float | None:

@@ -8,6 +8,7 @@ import re
 import stat
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -466,7 +467,7 @@ def test_one_writes_after_the_other(world: World) -> None:
     begun, release = threading.Event(), threading.Event()
 
     def slow() -> list[str]:
-        if threading.current_thread().name == NAME:
+        if threading.current_thread().name == daemon_file.NAME:
             begun.set()
             release.wait(30)
         return ["of the former"]
@@ -487,7 +488,7 @@ def test_one_writes_after_the_other(world: World) -> None:
 
         world.until(is_written)
         for thread in threading.enumerate():
-            if thread.name == NAME:
+            if thread.name in (NAME, daemon_file.NAME):
                 thread.join()
         assert is_written()
 
@@ -517,6 +518,44 @@ def test_a_folder_that_hangs(filedrop: Filedrop, world: World, monkeypatch: pyte
     assert counts(status) == {"received": 1}
 
 
+def test_status_file_while_a_survey_is_slow(filedrop: Filedrop, world: World) -> None:
+    """A look at the folders that takes long holds up neither what the daemon knows, nor that an account works."""
+    begun, release = threading.Event(), threading.Event()
+
+    def slow(own: DaemonPart) -> DaemonPart:
+        begun.set()
+        assert release.wait(60)
+        return own
+
+    world.run_once()
+    with locked_state(world.state) as journal:
+        service = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
+        status_file = StatusFile(service.config, journal, world._log, whole=slow)
+        status_file.report(service.report())
+        assert begun.wait(60)
+        began = time.monotonic()
+        assert service.accounts[0].breaker.allows()
+
+        def is_known() -> bool:
+            status_file.report(service.report())
+            return bool(daemon_file.read(world.state).accounts["main"]["reachable"])
+
+        world.until(is_known)
+        assert filedrop("status", "--check").returncode == 0
+        assert not read(world.root)
+        world.until(lambda: time.monotonic() - began > 1.0)  # REST is 20 times that
+        release.set()
+
+        def is_shown() -> bool:
+            status_file.report(service.report())
+            return bool((status := read(world.root)) and status["accounts"]["main"]["reachable"])
+
+        released = time.monotonic()
+        world.until(is_shown)
+        assert time.monotonic() - released < 15.0
+        status_file.wait()
+
+
 @pytest.mark.slow
 def test_root_that_hangs(world: World) -> None:
     """What only the daemon knows reaches the commands of its own user however long the root doesn't answer."""
@@ -526,8 +565,8 @@ def test_root_that_hangs(world: World) -> None:
         status_file = StatusFile(service.config, journal, world._log)
         for read_at in ("2026-11-25T12:00:00+00:00", "2026-11-25T12:01:00+00:00"):
             service.configured = Configured(read_at)
-            status_file._start(service.report(), running=True).join(60)
-            assert daemon_file.read(world.state).configured == read_at
+            status_file.report(service.report())
+            world.until(lambda: daemon_file.read(world.state).configured == read_at)  # noqa: B023
 
 
 def test_a_folder_that_is_not_mounted(filedrop: Filedrop, world: World) -> None:
@@ -597,13 +636,13 @@ def test_root_that_can_not_be_written(world: World) -> None:
         status_file = StatusFile(service.config, journal, world._log)
         (world.root / NAME).mkdir()  # so nothing can replace it
         for _ in range(2):
-            status_file._start(service.report(), running=True).join()
+            status_file.close(service.report())
         said = ask(world, "status", "--check")
         assert said.status == 1
         assert f"{world.root / NAME} can't be written: " in said.says
         (world.root / NAME).rmdir()
         for _ in range(2):
-            status_file._start(service.report(), running=True).join()
+            status_file.close(service.report())
         assert "can't be written" not in ask(world, "status").says
     assert read(world.root)
 
