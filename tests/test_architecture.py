@@ -354,7 +354,6 @@ def test_no_sentence_is_read() -> None:
     assert asks == {
         "status/matters.py: file['why'] in (A_PDF, PDF_WITH_INVOICE)",  # daemon.json has nothing else of a stray
         "status/page.py: import re",  # where a sentence ends, and whether it begins with a name
-        "status/rejections.py: response.reason.split",  # a receiver's reasons are recorded as one text
         "status/survey.py: folder.trouble.removeprefix",  # it may begin with the path, which is shown before it
         "texts/printable.py: import re",  # what needs quotation marks in YAML, and where no-break spaces are
     }

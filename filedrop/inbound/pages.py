@@ -36,7 +36,7 @@ from filedrop.storage.withdrawal import attachments_beside
 from filedrop.texts.printable import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
     from typing import Any
 
     import structlog
@@ -80,7 +80,7 @@ class PageMaker:
             if owed.get("page"):
                 try:
                     with suppress(FileNotFoundError):  # likewise
-                        self._write_page(here, row, folder.language, ask, expects_answer="answer_expected" in owed)
+                        self._write_page(here, row, ask, folder.language, self._notices(row, owed, folder.language))
                 except readable.NotReadable as error:
                     return ask(partial(self._without_page, here, row, f"{row.file} {error}"))
         return row
@@ -97,22 +97,31 @@ class PageMaker:
             here = ask(lambda: _open(folder))
             return ask(lambda: self._without(here, row, why))
 
-    def _write_page(self, here: Directory, row: MessageRow, language: str, ask: Ask, *, expects_answer: bool) -> None:
+    def _notices(self, row: MessageRow, owed: dict[str, Any], language: str) -> list[str]:
+        """What the page says besides the document. Raises JournalError."""
+        say = partial(readable.notice, language=language)
+        notices = []
+        if row.repeats is not None:
+            (earlier,) = self._journal.messages.earlier_names([row])
+            notices.append(say("repeated", file=earlier or "?", number=row.repeats))
+        if "answer_expected" in owed:
+            notices.append(say("answer_expected"))
+        answered = self._journal.documents.by_ids(self._journal.responses.answered_by(row))
+        if sent := [document.file for document in answered if document.company == row.company]:
+            notices.append(say("answers_sent", files=", ".join(sent)))
+        return notices
+
+    def _write_page(self, here: Directory, row: MessageRow, ask: Ask, language: str, notices: Sequence[str]) -> None:
         document, page = here.entry(row.file), here.entry(page_name(row.file))
         if ask(page.exists):  # made by a process that was killed then
             return
-        repeats = None
-        if row.repeats is not None:
-            (earlier,) = self._journal.messages.earlier_names([row])
-            repeats = earlier, row.repeats
         attachments = ask(lambda: attachments_beside(document))
         shown, xml = document, document.with_name(xml_name(document.name))
         if xml.name in attachments.values():  # the invoice; the document is only an envelope
             shown = xml
             attachments = {MOST + number: name for number, name in attachments.items()}  # not what is in the XML
         with cast("BinaryIO", ask(lambda: files.open_regular(shown))) as file:
-            render = partial(self.renderer.page, repeats=repeats, expects_answer=expects_answer)
-            content = render(_pieces(file, ask), shown.name, language, attachments)
+            content = self.renderer.page(_pieces(file, ask), shown.name, language, attachments, notices)
         ask(lambda: _place(page, content, here, document))
 
     def _write_xml(self, here: Directory, row: MessageRow, pdf: str, ask: Ask) -> MessageRow:

@@ -18,6 +18,7 @@ from filedrop.journal.schema import (
     BELIEVED,
     IS_OF_PLATFORM,
     IS_REJECTION,
+    LAST_ANSWER,
     as_moment,
     company,
     document_of,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from filedrop.journal.engine import Connection
+    from filedrop.journal.messages import MessageRow
 
 _FORGET_UNTIED = f"DELETE FROM responses WHERE document IN ('', '{AMBIGUOUS}') AND at < :since"
 
@@ -43,12 +45,18 @@ _OWED = f"""
 """
 _RESPONSE_KEY = ("identity", "msg_no", "received", "nth")
 THIS_RESPONSE = " AND ".join(f"{name} = :{name}" for name in _RESPONSE_KEY)
+_ANSWERED_BY = (
+    f"SELECT document FROM responses WHERE {' AND '.join(f'{name} = :{name}' for name in _RESPONSE_KEY[:-1])}"
+)
 _WRITTEN = f"UPDATE responses SET owed_to = '' WHERE {THIS_RESPONSE}"
-# The last one of each document; of each number, where several documents may be meant. However often a receiver rejects
-# one, and however many one company's are, the others are in it.
+_LAST_ANSWER = f"SELECT {', '.join(COLUMNS)} {LAST_ANSWER.format(':document')}"
+# The last one of each document whose last answer is one; of each number, where several documents may be meant. However
+# often a receiver rejects one, and however many one company's are, the others are in it.
 _REJECTIONS = f"""
     SELECT {", ".join(COLUMNS)} FROM (
-        SELECT *, row_number() OVER (PARTITION BY company ORDER BY at DESC) AS newest FROM responses WHERE rowid IN (
+        SELECT *, row_number() OVER (PARTITION BY company ORDER BY at DESC) AS newest FROM responses AS rejection
+        WHERE (document = '{AMBIGUOUS}' OR (SELECT code {LAST_ANSWER.format("rejection.document")}) IN {REJECTED})
+        AND rowid IN (
             SELECT max(rowid) FROM responses WHERE document <> '' AND {IS_REJECTION} AND at >= :since
             GROUP BY document, sender, number
         )
@@ -193,8 +201,17 @@ class Responses(Part):
         self._write(lambda connection: connection.executemany(_WRITTEN, keys))
 
     def rejections(self, since: datetime) -> list[Response]:
-        """The last rejection since then of each document, and each ambiguous one; the newest first."""
+        """The last rejection since then of each document that is rejected, and each ambiguous one; newest first."""
         return [response_of(row) for row in self._read(_REJECTIONS, since=as_moment(since))]
+
+    def last_answer(self, document: str) -> Response | None:
+        """What the receiver of a document, or its access point by a rejection, has answered last."""
+        return next(map(response_of, self._read(_LAST_ANSWER, document=document)), None)
+
+    def answered_by(self, message: MessageRow) -> list[str]:
+        """The ids of the documents that a received message answers."""
+        values = {name: getattr(message, name) for name in _RESPONSE_KEY[:-1]}
+        return [document for (document,) in self._read(_ANSWERED_BY, **values)]
 
     def documents_meant(self, response: Response) -> list[Document]:
         """The documents that a response may be about, by what is recorded now."""

@@ -97,6 +97,8 @@ def company(column: str) -> str:
 IS_REJECTION = f"code IN {REJECTED}"
 IS_OF_PLATFORM = "code GLOB '[0-9][0-9][0-9]'"  # as `model.response.is_status`
 IS_ANSWER = f"({IS_REJECTION} OR words <> '{LEVEL_STATUS}')"  # access points answer where they reject
+LAST_ANSWER = f"""FROM responses WHERE document <> '' AND document = {{}} AND {IS_ANSWER}
+    ORDER BY at DESC, msg_no DESC, nth DESC LIMIT 1"""
 # A received document whose sender expects an answer, and (below) a document of ours that its receiver is to answer.
 EXPECTS_ANSWER = "due IS NOT NULL AND state = 'read'"
 # No answer by the company has gone out. What was dropped for a later answer, or removed since, has no row.

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.journal.engine import Part
-from filedrop.journal.schema import IS_ANSWER, OWES_ANSWER, as_moment, from_moment, from_name
+from filedrop.journal.schema import LAST_ANSWER, OWES_ANSWER, as_moment, from_moment, from_name
 from filedrop.model.document import State
 from filedrop.times import from_seconds
 
@@ -21,9 +21,7 @@ _UNDER_WAY = (
     " GROUP BY company, state"
 )
 
-# With the receiver's last answer.
-_ANSWER = f"""coalesce((SELECT code FROM responses WHERE document <> '' AND document = documents.id
-    AND {IS_ANSWER} ORDER BY at DESC, msg_no DESC LIMIT 1), '')"""
+_ANSWER = f"coalesce((SELECT code {LAST_ANSWER.format('documents.id')}), '')"
 _LAST_SENT = f"""SELECT accepted, company, file, type, number, receiver, receiver_name, msg_no, state, {_ANSWER}
     FROM documents WHERE company = :company AND accepted IS NOT NULL ORDER BY accepted DESC LIMIT :most"""
 _LAST_RECEIVED = (

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 AMBIGUOUS = "?"  # in place of a document's id
-REJECTED = ("RE", "210", "213", "501")  # codes; of French platforms: refused, rejected, inadmissible
+REFUSED = "210"  # code of French platforms: by the buyer
+REJECTED = ("RE", REFUSED, "213", "501")  # codes; of French platforms, the others: rejected, inadmissible
 KEPT = 50  # responses that a document keeps, the last ones: with thousands, its sidecar could not be read any more
 LEVEL_STATUS = "response_mls"  # the list of codes of a Message Level Status
 WAITS = timedelta(days=7)  # for which a response waits for what it is about
@@ -82,6 +83,11 @@ class Response:
     def is_by_access_point(self) -> bool:
         """Whether an access point has sent it."""
         return is_access_point(self.sender)
+
+    @property
+    def is_by_receiver(self) -> bool:
+        """Whether the receiver has sent it, or has refused an invoice on a French platform."""
+        return self.code == REFUSED if self.is_status else not self.is_by_access_point
 
     @property
     def is_status(self) -> bool:

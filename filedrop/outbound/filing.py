@@ -14,7 +14,7 @@ from filedrop.errors import FiledropError
 from filedrop.files import NO_FILE, FileStamp, InUse, discard, identity_at, identity_of, make_folder, open_known, place
 from filedrop.model.document import State
 from filedrop.storage import sidecar
-from filedrop.storage.names import BESIDE, POSTED, beside, pdfs_beside, shortened
+from filedrop.storage.names import BESIDE, POSTED, REJECTED_NOTE, beside, pdfs_beside, shortened
 from filedrop.storage.own_name import move, note_names
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Move:
         self._home = _home(folder, document)
         self._ready = folder.ready
         self._language = folder.language
-        ends = (*folder.ends, *companions(document))
+        ends = (*folder.ends, *companions(document), *([REJECTED_NOTE] if document.state is State.DELIVERED else []))
         self._names = folder.free_names(self._home, shortened(document.dropped_as), ends)
         self._target: Entry
         self._drafts: dict[str, Draft]  # by the suffix that each gets; the sidecar first, which reserves the name
@@ -158,8 +158,13 @@ def companions(document: Document) -> dict[str, str]:
 
 
 def bring_along(document: Document, source: Entry, target: Entry) -> None:
-    """Move what was posted in a document's place, and its PDF, after it. What is missing, is. Raises OSError."""
-    for end in companions(document) if source != target else ():
+    """Move what was posted in a document's place, its PDF, and the note that it was rejected, after it.
+
+    What is missing, is. Raises OSError.
+    """
+    may_have_note = document.state is State.DELIVERED and any(sidecar.responses(document))
+    ends = (*companions(document), *([REJECTED_NOTE] if may_have_note else []))
+    for end in ends if source != target else ():
         with suppress(FileNotFoundError, FileExistsError):  # a person has taken it, or has put another there
             place(beside(source, end), beside(target, end))
 

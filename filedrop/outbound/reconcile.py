@@ -35,7 +35,7 @@ from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.waiting import retry_needy
 from filedrop.storage import sidecar
 from filedrop.storage.marker import clear_replaced
-from filedrop.storage.names import POSTED, Names
+from filedrop.storage.names import POSTED, REJECTED_NOTE, Names
 from filedrop.storage.own_name import own_name_beside
 
 if TYPE_CHECKING:
@@ -396,7 +396,9 @@ def _clear_notes(desk: Desk, findings: Findings, place: str, there: Container[st
     for note, seen in stamps(folder.at(place) / name for name in (alone if findings.is_first else orphans)):
         if place == "" and note.name.endswith(".json") and sidecar.read(note) is None:
             continue  # not ours: others write into outbound/, too
-        document = note.name.removesuffix(".json").removesuffix(".why.txt")
+        if note.name.endswith(REJECTED_NOTE) and not sidecar.is_rejection_note(note):
+            continue
+        document = note.name.removesuffix(".json").removesuffix(".why.txt").removesuffix(REJECTED_NOTE)
         if place == "failed" and desk.folder.stamp("", document) is not None:
             continue  # moved back: the claim reads in these the name that it was dropped with
         if not note.with_name(document).exists():

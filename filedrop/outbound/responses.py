@@ -14,14 +14,18 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from filedrop.files import Directory, replace_whole
+from filedrop.files import Directory, discard, replace_whole
 from filedrop.files.patience import within
-from filedrop.model.document import Event
-from filedrop.model.response import AMBIGUOUS, KEPT
+from filedrop.model.document import Event, State
+from filedrop.model.response import AMBIGUOUS, KEPT, REJECTED
 from filedrop.outbound.filing import has_copy
-from filedrop.readable import meaning
+from filedrop.readable import meaning, reason_in
 from filedrop.storage import sidecar
 from filedrop.storage.marker import is_marked
+from filedrop.storage.names import REJECTED_NOTE
+from filedrop.texts.form import filled
+from filedrop.texts.languages import date
+from filedrop.texts.note import ANSWER, BY_ACCESS_POINT, BY_RECEIVER, REASON
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,9 +78,43 @@ def _write(desk: Desk, document: Document, responses: Sequence[Response]) -> Non
     beside = _beside(desk, document)
     if beside is not None:
         _replace(beside, document, draft_in=desk.folder.at("sending"))
+        _write_note(desk, document, beside.with_name(f"{document.file}{REJECTED_NOTE}"), responses)
     elif document.folder != desk.folder.id and not _write_elsewhere(desk, document):
         return
     _conclude(desk, document, responses)
+
+
+def _write_note(desk: Desk, document: Document, note: Entry, responses: Sequence[Response]) -> None:
+    """Write or remove the note that the document is rejected, if one of these responses is the last. Raises OSError.
+
+    So a note that a person has removed comes back only by another rejection. A person's file of that name stays.
+    """
+    last = desk.shared.journal.responses.last_answer(document.id)
+    if last is None or last not in responses or document.state not in (State.SENT, State.DELIVERED):
+        return
+    is_rejected, is_taken = last.code in REJECTED, note.exists()
+    if is_taken and not sidecar.is_rejection_note(note):
+        if is_rejected:
+            why = f"{note.path} is another file: it doesn't say that the document was rejected"
+            desk.shared.log.warning("note.not_written", **document.log_facts, why=why)
+    elif is_rejected:
+        language = desk.folder.language
+        content = sidecar.rejected(document, _described(last, document, language), language=language)
+        replace_whole(note, content, draft_in=desk.folder.at("sending"))
+        note.directory.sync()
+    elif is_taken:
+        discard(note)
+
+
+def _described(response: Response, document: Document, language: str) -> list[str]:
+    """What a note says of a rejection."""
+    receiver, reason = document.receiver_name or document.receiver or "-", reason_in(response.reason, language)
+    by = BY_RECEIVER if response.is_by_receiver else BY_ACCESS_POINT
+    lines = [filled(by, {"receiver": receiver, "when": date(response.at, language)}, language)]
+    lines += [filled(REASON, {"reason": reason}, language)] if reason else []
+    if response.is_by_receiver and response.company == document.company:
+        lines.append(filled(ANSWER, {"number": str(response.msg_no)}, language))
+    return lines
 
 
 def _write_elsewhere(desk: Desk, document: Document) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from filedrop.model.document import State
 from filedrop.outbound.filing import companions
 from filedrop.storage import sidecar
-from filedrop.storage.names import beside
+from filedrop.storage.names import REJECTED_NOTE, beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,6 +114,8 @@ class Retention:
         restored = sidecar.restore(content, folder="", company="", place="")
         for end in companions(restored) if restored else ():
             beside(document, end).unlink(missing_ok=True)
+        if content.get("responses") and sidecar.is_rejection_note(note := document.beside(REJECTED_NOTE)):
+            note.unlink(missing_ok=True)
         (within / name).unlink(missing_ok=True)  # the last: without it the document would stay
         return document_id
 

@@ -23,7 +23,7 @@ from filedrop.storage.hold import holds
 from filedrop.storage.marker import MARKER
 from filedrop.storage.names import (
     A_PDF,
-    BESIDE,
+    NEVER_DOCUMENTS,
     PDF_WITH_INVOICE,
     POSTED,
     Names,
@@ -233,7 +233,7 @@ def _status(folder: OutboundFolder, place: str, name: str) -> os.stat_result | N
 
 def _belongs(entry: Entry, folder: OutboundFolder) -> bool:
     """Whether this is a note, sidecar or ready file whose document is there, or a sidecar that is cleared away soon."""
-    for end in (*BESIDE, POSTED, *folder.ready.ends):
+    for end in (*NEVER_DOCUMENTS, *folder.ready.ends):
         base = entry.name.removesuffix(end)
         if base not in ("", entry.name) and entry.with_name(base).exists():
             return True

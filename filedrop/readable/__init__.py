@@ -24,6 +24,6 @@ page, pypdf with the first PDF.
 from filedrop.readable.rendering import PIECE, Renderer, pieces
 from filedrop.readable.sheets import Sheet
 from filedrop.readable.tree import NotReadable
-from filedrop.readable.words import in_language, meaning
+from filedrop.readable.words import in_language, meaning, notice, reason_in
 
-__all__ = ["PIECE", "NotReadable", "Renderer", "Sheet", "in_language", "meaning", "pieces"]
+__all__ = ["PIECE", "NotReadable", "Renderer", "Sheet", "in_language", "meaning", "notice", "pieces", "reason_in"]

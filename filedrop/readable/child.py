@@ -21,8 +21,7 @@ def _answer(asked: dict[str, Any], document: BinaryIO) -> dict[str, Any]:
         shown = sheet(document, asked["language"])
         if asked["wanted"] == "sheet":
             return {"sheet": asdict(shown)}
-        beside, expects_answer = dict(asked["beside"]), asked["expects_answer"]
-        return {"page": page(shown, asked["file"], beside, asked["repeats"], expects_answer=expects_answer).decode()}
+        return {"page": page(shown, asked["file"], dict(asked["beside"]), asked["notices"]).decode()}
     except NotReadable as error:
         return {"trouble": str(error)}
 

@@ -18,7 +18,7 @@ from filedrop.readable.words import clean
 from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jinja2 import Template
 
@@ -28,29 +28,21 @@ LARGEST = 10_000_000  # bytes of a page; 2,000 lines with all that can be said o
 _FOLDER = Path(__file__).parent
 
 
-def page(
-    sheet: Sheet,
-    file: str,
-    beside: Mapping[int, str],
-    repeats: tuple[str, int] | None = None,
-    *,
-    expects_answer: bool = False,
-) -> bytes:
+def page(sheet: Sheet, file: str, beside: Mapping[int, str], notices: Sequence[str] = ()) -> bytes:
     """A sheet as a page, in UTF-8. `file` is the document's name; `beside` are attachments beside the page.
 
-    The keys of `beside` are the numbers of what is embedded; its names are file names, not paths. `repeats` is the
-    name of the document that came before, "" where it isn't known, and the number of its message. `expects_answer`:
-    whether the document's sidecar says so.
+    The keys of `beside` are the numbers of what is embedded; its names are file names, not paths. `notices` are
+    sentences about the document, in the sheet's language.
     Raises NotReadable where the page would be too large.
     """
     shown = {attachment.number for attachment in sheet.attached}
     attachments = [(attachment.text, beside.get(attachment.number or 0, "")) for attachment in sheet.attached]
     attachments += [("", name) for number, name in beside.items() if number not in shown]
     made_from = sheet.made_from.format(file=clean(file))
-    notices = [] if repeats is None else [sheet.repeated.format(file=clean(repeats[0]) or "?", number=repeats[1])]
-    notices += [sheet.answer_expected] if expects_answer else []
     made = bytearray()
-    for part in _template().generate(sheet=sheet, attachments=attachments, made_from=made_from, notices=notices):
+    for part in _template().generate(
+        sheet=sheet, attachments=attachments, made_from=made_from, notices=map(clean, notices)
+    ):
         made += part.encode("utf-8", "replace")
         if len(made) > LARGEST:
             raise NotReadable(f"is too large to be shown: its page would have more than {size(LARGEST)}")

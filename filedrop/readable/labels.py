@@ -142,6 +142,7 @@ LABELS = {
     "is_test": "This is a test document.",
     "is_copy": "This is a copy.",
     "answer_expected": "The sender expects an answer.",
+    "answers_sent": "This is an answer to {files}, which you sent.",
     "test": "Test",
     "copy": "Copy",
     "yes": "Yes",

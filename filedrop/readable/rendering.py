@@ -13,7 +13,7 @@ from filedrop.readable.tree import NotReadable
 from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 SECONDS = 30.0  # for one document; the largest ones take two
 MEMORY = 300_000_000  # bytes; the largest ones take 80 MB
@@ -36,9 +36,7 @@ class Renderer:
         file: str,
         language: str,
         beside: Mapping[int, str],
-        *,
-        repeats: tuple[str, int] | None = None,
-        expects_answer: bool = False,
+        notices: Sequence[str] = (),
     ) -> bytes:
         """A document as a page, in UTF-8; what comes behind `document` and `language` is as `html.page` has it.
 
@@ -49,8 +47,7 @@ class Renderer:
             "language": language,
             "file": file,
             "beside": list(beside.items()),
-            "repeats": repeats,
-            "expects_answer": expects_answer,
+            "notices": list(notices),
         }
         page: str = self._ask(about, document)["page"]
         return page.encode()

@@ -103,8 +103,7 @@ class Attached(NamedTuple):
 class Sheet:
     """What a document says. `headline`: a response's answer, or "".
 
-    `made_from` has a place for its file's name, `repeated` for the name and the message of what came before;
-    `answer_expected` is said of a document whose sender expects an answer, which only its sidecar knows.
+    `made_from` has a place for its file's name.
     """
 
     language: str
@@ -115,8 +114,6 @@ class Sheet:
     attached_title: str
     attached: list[Attached]
     made_from: str
-    repeated: str
-    answer_expected: str
 
 
 def sheet(file: BinaryIO, language: str = "en") -> Sheet:
@@ -208,8 +205,6 @@ class _Filling:
             said.label("attachments"),
             attached,
             said.label("made_from"),
-            said.label("repeated"),
-            said.label("answer_expected"),
         )
 
     def _headline(self, place: _Element) -> str:
@@ -352,8 +347,6 @@ def _outline(root: _Element, said: Words) -> Sheet:
         said.label("attachments"),
         attached,
         said.label("made_from"),
-        said.label("repeated"),
-        said.label("answer_expected"),
     )
 
 

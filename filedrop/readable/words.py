@@ -83,6 +83,16 @@ def in_language(list_name: str, text: str, language: str) -> str:
     return words(language).lists[list_name].get(code, text)
 
 
+def notice(key: str, language: str, **values: object) -> str:
+    """A sentence on a document's page about what the document itself doesn't say."""
+    return words(language).label(key).format(**values)
+
+
+def reason_in(reason: str, language: str) -> str:
+    """The reason of a response, its codes by what they mean in a language; a stranger's words as they are."""
+    return "; ".join(in_language("status_reason", part, language) for part in reason.split("; "))
+
+
 def spaced(name: str) -> str:
     """An element's name as words: `PayableAmount` is "Payable Amount"."""
     return _CAMEL.sub(" ", name)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from filedrop.model.document import participant_key
 from filedrop.model.report import LISTED
 from filedrop.model.response import AMBIGUOUS
-from filedrop.readable import in_language, meaning
+from filedrop.readable import in_language, meaning, reason_in
 from filedrop.status.model import Item, message_label
-from filedrop.texts.languages import Translatable, marked, translated
+from filedrop.texts.languages import Translatable, marked
 from filedrop.texts.printable import listed
 from filedrop.times import stated
 
@@ -85,17 +85,12 @@ def describe(response: Response, sender: str, unclear: str = "") -> str:
     `unclear`: which documents it may be about, in English.
     """
     if response.is_status:
-        status = _meaning(response.words, meaning(response.words, response.code))
+        means = meaning(response.words, response.code)
+        status = Translatable(partial(in_language, response.words, means))
         said = Translatable.of(STATUS, number=response.msg_no, status=status, code=response.code)
     else:
         said = Translatable.of(REJECTED, sender=sender, number=response.msg_no)
     if unclear:
         return f"{said}{unclear}{': ' if response.reason else ''}{response.reason}"
-    parts = [_meaning("status_reason", part) for part in response.reason.split("; ")]
-    reason = Translatable(lambda language: "; ".join(translated(part, language) for part in parts))
+    reason = Translatable(partial(reason_in, response.reason))
     return Translatable.of(_WITH_REASON, rejection=said, reason=reason) if reason else said
-
-
-def _meaning(words: str, text: str) -> Translatable:
-    """What a code of this list means; any other text is the same in each language."""
-    return Translatable(partial(in_language, words, text))

@@ -16,7 +16,15 @@ from filedrop.storage.answer_folders import CODES
 from filedrop.storage.folder import Folder
 from filedrop.storage.hold import HoldFiles, hold_files, is_hold_name
 from filedrop.storage.marker import Marker
-from filedrop.storage.names import BESIDE, PDF_SUFFIXES, POSTED, is_pdf_name, matcher, names_document, shortened
+from filedrop.storage.names import (
+    BESIDE,
+    NEVER_DOCUMENTS,
+    PDF_SUFFIXES,
+    is_pdf_name,
+    matcher,
+    names_document,
+    shortened,
+)
 from filedrop.storage.own_name import move
 from filedrop.storage.ready_files import ReadyFiles
 from filedrop.storage.withdrawal import withdraw
@@ -208,12 +216,12 @@ class OutboundFolder(Folder):
 
     def _files(self, place_in: str) -> Iterator[str]:
         for entry in self.at(place_in).scan():
-            if not entry.name.endswith((*BESIDE, POSTED)) and entry.is_file(follow_symlinks=False):
+            if not entry.name.endswith(NEVER_DOCUMENTS) and entry.is_file(follow_symlinks=False):
                 yield entry.name
 
     def notes(self, place_in: str) -> Iterator[tuple[str, str]]:
         """The names of notes, sidecars and posted copies there, each with its document's name. Raises OSError."""
-        ends = ((name, name.removesuffix(end)) for name in self.names(place_in) for end in (*BESIDE, POSTED))
+        ends = ((name, name.removesuffix(end)) for name in self.names(place_in) for end in NEVER_DOCUMENTS)
         return ((name, of) for name, of in ends if of != name and self.names_document(of))
 
 

@@ -31,6 +31,8 @@ LONGEST_NAME = 200  # bytes (contract 1)
 LONGEST_SUFFIX = 20  # letters of the suffix that a shortened name keeps
 BESIDE = (".why.txt", ".json")  # suffixes of a document's note and sidecar
 POSTED = ".posted"  # and of what was posted in its place
+REJECTED_NOTE = ".rejected.txt"  # and of the note that it was rejected
+NEVER_DOCUMENTS = (*BESIDE, POSTED, REJECTED_NOTE)
 PDF_SUFFIXES = (".pdf", ".PDF", ".Pdf")  # of a PDF that belongs to a document, which has its stem
 _IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", ".ds_store"})  # in lower case
 _SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into shares, in lower case
@@ -40,7 +42,7 @@ _SYSTEM_NAMES = frozenset(  # what operating systems and storage boxes put into 
 )  # fmt: skip
 _IGNORED_BEGINNINGS = (".", "~")
 _TEMPORARY_ENDINGS = (".tmp", ".part", ".partial", ".filepart", ".crdownload", ".swp", ".lock", "~")
-_IGNORED_ENDINGS = (*_TEMPORARY_ENDINGS, *BESIDE, POSTED)
+_IGNORED_ENDINGS = (*_TEMPORARY_ENDINGS, *NEVER_DOCUMENTS)
 # What clients that synchronize folders add to the name of the version that lost: Syncthing, Nextcloud, Seafile,
 # ownCloud, Synology, and Dropbox in the person's language, with a date. The name of a person or computer may be in it,
 # with brackets of its own.

@@ -1,6 +1,7 @@
-"""The files beside a document: the sidecar (JSON, contract 4) and the note for people (`.why.txt`).
+"""The files beside a document: the sidecar (JSON, contract 4) and the notes for people (`.why.txt`, `.rejected.txt`).
 
-Pure except `read`, `document_id_in` and `named_in_note`. An outbound sidecar is enough to restore its document's row.
+Pure except `read`, `document_id_in`, `named_in_note` and `is_rejection_note`. An outbound sidecar is enough to restore
+its document's row.
 """
 
 from __future__ import annotations
@@ -17,10 +18,9 @@ from filedrop.model.fault import Fault, Finding
 from filedrop.model.prepared import PdfFile, Prepared
 from filedrop.storage import checked
 from filedrop.storage.names import POSTED, is_pdf_name, pdf_name
-from filedrop.texts import FORMS, Text
+from filedrop.texts import FORMS, Text, note
 from filedrop.texts.form import filled, kind
 from filedrop.texts.languages import ENGLISH, translated
-from filedrop.texts.note import CAN_DO, FINDING, FOR_ADMINISTRATOR, MOVE_BACK, NOT_ANSWERED, NOT_DONE, READY, WAITING
 from filedrop.texts.printable import command, printable_sentence
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ _TEXTS = (
 _UNICODE, _ASCII = json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder().encode
 _WORD = re.compile(r"[a-z']+[ ,]")
 RULE = "-" * 72  # begins the last part of a note
-_ENDS = tuple(filled(end, {"file": ""}) for end in NOT_DONE.values())  # of the first line of a note
+_ENDS = tuple(filled(end, {"file": ""}) for end in note.NOT_DONE.values())  # of the first line of a note
+_REJECTED_END = filled(note.REJECTED, {"file": ""})  # likewise
 _LONGEST_LINE = 4096  # bytes that are read of a note
 LARGEST = 1_000_000  # bytes: much more than any sidecar of ours; larger files aren't read
 
@@ -194,8 +195,11 @@ def id_in(content: dict[str, Any]) -> str | None:
     return None
 
 
-def named_in_note(path: Where) -> str | None:
-    """The name of the failed document in the first line of its note; None for any other file. Raises OSError."""
+def named_in_note(path: Where, ends: Sequence[str] = _ENDS) -> str | None:
+    """The name of the document in the first line of its note, by how that ends; None for any other file.
+
+    By default, the note is a failed document's. Raises OSError.
+    """
     try:
         with open_regular(path) as file:
             first = file.read(_LONGEST_LINE).decode("utf-8", "replace").partition("\r\n")[0]
@@ -205,7 +209,12 @@ def named_in_note(path: Where) -> str | None:
         if error.errno in NO_FILE:
             return None
         raise
-    return next((first.removesuffix(end) for end in _ENDS if first.endswith(end)), None)
+    return next((first.removesuffix(end) for end in ends if first.endswith(end)), None)
+
+
+def is_rejection_note(path: Where) -> bool:
+    """Whether this is filedrop's note that a document was rejected. Raises OSError."""
+    return named_in_note(path, [_REJECTED_END]) is not None
 
 
 def fault_in(content: dict[str, Any]) -> Fault | None:
@@ -289,19 +298,19 @@ def why(document: Document, fault: Fault, file: str, ready: str | None = None, *
 
     Its first line is in English, by which the note is known; the part for the administrator is, too.
     """
-    first, dropped = NOT_DONE[document.msg_no is not None], {"file": document.dropped_as}
+    first, dropped = note.NOT_DONE[document.msg_no is not None], {"file": document.dropped_as}
     head = dict.fromkeys((filled(first, dropped), filled(first, dropped, language)))
     lines = [*head, *_named(document, language), "", fault.message_in(language)]
     for number, finding in enumerate(fault.findings, 1):
         said = _sentence(finding.message)
         if finding.line is not None:
-            said = filled(FINDING, {"line": str(finding.line), "finding": said}, language)
+            said = filled(note.FINDING, {"line": str(finding.line), "finding": said}, language)
         lines += ["", f"{number}. {said}"]
     hints = fault.hint_in(language).splitlines()
     if fault.code not in ANYWAY:  # else it only fails again
-        then = f" {filled(READY, {'ready': ready}, language)}" if ready else ""
-        hints.append(f"{translated(MOVE_BACK, language)}{then}")
-    lines += ["", translated(CAN_DO, language), *hints]
+        then = f" {filled(note.READY, {'ready': ready}, language)}" if ready else ""
+        hints.append(f"{translated(note.MOVE_BACK, language)}{then}")
+    lines += ["", translated(note.CAN_DO, language), *hints]
     return _text([*lines, *_for_administrator(_details(document, fault, file), language)])
 
 
@@ -350,7 +359,7 @@ def _details(document: Document, fault: Fault, file: str) -> list[str]:
 
 def _for_administrator(lines: Sequence[str], language: str) -> list[str]:
     """The last part of a note: nothing where it has no lines."""
-    return ["", RULE, translated(FOR_ADMINISTRATOR, language), "", *lines] if lines else []
+    return ["", RULE, translated(note.FOR_ADMINISTRATOR, language), "", *lines] if lines else []
 
 
 def retry(company: str, file: str, code: str) -> str:
@@ -363,11 +372,11 @@ def retry(company: str, file: str, code: str) -> str:
 def not_answered(file: str, reason: Text, *, language: str = ENGLISH) -> bytes:
     """The note for people beside a received document that a person has moved, and that is not answered."""
     lines = [
-        filled(NOT_ANSWERED, {"file": file}, language),
+        filled(note.NOT_ANSWERED, {"file": file}, language),
         "",
         reason.message_in(language),
         "",
-        translated(CAN_DO, language),
+        translated(note.CAN_DO, language),
         *reason.hint_in(language).splitlines(),
     ]
     return _text(lines)
@@ -375,11 +384,22 @@ def not_answered(file: str, reason: Text, *, language: str = ENGLISH) -> bytes:
 
 def waits(document: Document, reason: Text, *, language: str = ENGLISH) -> bytes:
     """The note for people beside a document that has been in `sending/` for some minutes."""
-    head = [filled(WAITING, {"file": document.dropped_as}, language), *_named(document, language)]
+    head = [filled(note.WAITING, {"file": document.dropped_as}, language), *_named(document, language)]
     lines = [*head, "", reason.message_in(language)]
-    lines += ["", translated(CAN_DO, language), *reason.hint_in(language).splitlines()]
+    lines += ["", translated(note.CAN_DO, language), *reason.hint_in(language).splitlines()]
     details = [_sentence(line) for line in reason.administrator.splitlines()]
     return _text([*lines, *_for_administrator(details, language)])
+
+
+def rejected(document: Document, lines: Sequence[str], *, language: str = ENGLISH) -> bytes:
+    """The note for people beside a rejected document, by whom and why in these lines.
+
+    Its first line is in English, by which the note is known.
+    """
+    dropped = {"file": document.dropped_as}
+    head = dict.fromkeys((filled(note.REJECTED, dropped), filled(note.REJECTED, dropped, language)))
+    advice = (translated(text, language) for text in (note.CAN_DO, note.CORRECT, note.NOT_AGAIN))
+    return _text([*head, *_named(document, language), "", *lines, "", *advice])
 
 
 def _sentence(text: str) -> str:

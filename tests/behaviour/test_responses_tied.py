@@ -228,6 +228,7 @@ def test_an_ambiguous_one_in_status(make_world: Callable[..., World]) -> None:
         assert f"{name} (message {world.sidecar(name)['msg_no']})" in line
     assert line.endswith("The order number is missing.")
     assert world.sidecar("one.xml").get("responses", []) == world.sidecar("two.xml").get("responses", []) == []
+    assert not list(world.outbound.rglob("*.rejected.txt"))
 
 
 def elsewhere(world: World, what: str) -> Path:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.documents import invoice
 from support.matrix import is_full
+from support.responses import response
 from support.stepping import RULES, Life
 
 from filedrop.journal import JOURNAL, Journal
@@ -78,6 +79,21 @@ def test_a_month_that_is_wholly_older(world: World, clock: Clock) -> None:
     life.stop()
     assert (world.outbound / "archive" / "2020-09" / "again.xml").exists()
     assert (world.outbound / "failed" / "july again.xml").exists()
+
+
+def test_note_of_a_rejection(world: World, clock: Clock) -> None:
+    """It is removed with its document; a person's file of that name stays."""
+    life = Life(world, clock)
+    sent(world, life, "june.xml", "june too.xml")
+    month = world.outbound / "archive" / "2020-06"
+    own = month / "june too.xml.rejected.txt"
+    own.write_text("my own words")
+    for name in ("june.xml", "june too.xml"):
+        world.receive(response(name, id_=name))
+    life.go_on(900, until=(month / "june.xml.rejected.txt").exists)
+    life = after(world, clock, life, 95)
+    life.stop()
+    assert list(month.iterdir()) == [own]
 
 
 def test_settings_of_a_company(world: World, clock: Clock) -> None:

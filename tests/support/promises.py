@@ -54,7 +54,7 @@ def leftovers(world: World) -> Iterator[str]:
             continue  # these tests had it open when the mount died
         if (name.startswith(".") and name != ".filedrop") or name.endswith(TEMPORARY):
             yield f"{path.relative_to(world.root)} was left behind"
-        for suffix in (".json", ".why.txt", ".posted"):
+        for suffix in (".json", ".why.txt", ".posted", ".rejected.txt"):
             if name.endswith(suffix) and not path.with_name(name.removesuffix(suffix)).exists():
                 yield f"{path.relative_to(world.root)} lies beside nothing"
 
@@ -68,7 +68,9 @@ def is_document(path: Path) -> bool:
     """Is this a document, and not a sidecar, a note, a hold file, hidden or temporary?"""
     is_hold = path.name.partition(".")[0].lower() == "hold" and path.parent.name == "outbound"
     return not (
-        is_hold or path.name.startswith(".") or path.name.endswith((".json", ".why.txt", ".posted", ".pdf", *TEMPORARY))
+        is_hold
+        or path.name.startswith(".")
+        or path.name.endswith((".json", ".why.txt", ".posted", ".rejected.txt", ".pdf", *TEMPORARY))
     )
 
 
