@@ -22,6 +22,7 @@ from support.commands import ask
 from support.corpus import RULES as PUBLISHED
 from support.corpus import needs_corpus
 from support.documents import BILLING_PROCESS, BUYER, SELLER, invoice, listed_as, with_pdf
+from support.faults import instead
 from support.matrix import quick
 from support.pdfs import enveloped
 from support.prepared import Steps
@@ -525,3 +526,55 @@ def test_what_pages_show(name: str, file: str) -> None:
     """Each value that was once missing from a page is there, beside its label."""
     text = shown(name, file)
     assert [words for words in PAGES[name, file] if words not in text] == []
+
+
+CUSTOMER = "0192:123456785"  # the receiver in the cases of `unreachable`
+BY_MAIL = """
+mapping:
+  - receiver: {table: mail, key: {xpath: "//AccountingCustomerParty/Party/EndpointID[@schemeID = 'EM']"}}
+tables: {mail: 'MAIL_CSV'}
+"""
+
+
+@pytest.mark.parametrize("has_rule", [True, False])
+def test_unreachable_receivers(make_world: Callable[..., World], has_rule: bool) -> None:  # noqa: FBT001 - a column
+    """Of an export, what can't be reached is put aside with its PDF, and all else is delivered."""
+    files, ends = case("unreachable-mixed"), "not-on-peppol" if has_rule else "failed"
+    more = BY_MAIL.replace("MAIL_CSV", str(files / "mail.csv")) if has_rule else ""
+    aside = {"unreachable": "aside", "unreachable_after": "2s", "prepare": "{pdf: beside}"}
+    companies = {"acme": f'{{participants: ["{SELLER}"], language: nb}}'}
+    world = make_world(outbound=aside, more=more, companies=companies)
+    world.sandbox.store.connect({SELLER: "acme", CUSTOMER: "buyer"})
+    world.put(world.outbound / "7002.pdf", (files / "7002.pdf").read_bytes())
+    for path in files.glob("*.xml"):
+        world.drop(path.name, path.read_bytes())
+    world.settle(ends=("archive", "failed", "not-on-peppol"))
+    where = {name: (place.split("/")[0]) for name, place in world.places().items()}
+    assert where == {
+        "7001.xml": "archive", "7002.xml": "not-on-peppol", "7003.xml": ends, "7004.xml": "not-on-peppol",
+        "7005.xml": "archive" if has_rule else "failed",
+    }  # fmt: skip
+    assert world.accepted() == {name: 1 for name, place in where.items() if place == "archive"}
+    assert (world.outbound / "not-on-peppol" / "7002.pdf").exists()
+    note = (world.outbound / "not-on-peppol" / "7004.xml.why.txt").read_text(encoding="utf-8")
+    assert "\n\nNummeret 910000007 kan ikke stemme: Kontrollsifferet er feil." in note
+
+
+@pytest.mark.parametrize("mode", ["nobody", "first no", "down"])
+def test_directory_that_is_wrong(make_world: Callable[..., World], clock: Clock, mode: str) -> None:
+    """A directory that is broken, or was wrong once, puts no document aside."""
+    files = case("unreachable-directory")
+    world = make_world(outbound=RULES | {"unreachable": "aside"}, inbound={"poll": "5m"}, clock=clock.true)
+    world.sandbox.store.connect({SELLER: "acme", CUSTOMER: "buyer"})
+    world.front.always("GET /directory", instead(503 if mode == "down" else 204))
+    for name in ("reachable.xml", *(["unknown.xml"] if mode != "first no" else [])):
+        world.drop(name, (files / name).read_bytes())
+    life = Life(world, clock)
+    life.go_on(300)
+    if mode == "first no":
+        world.front.heal()
+    life.go_on(1800)
+    troubles = list(life.service.guard.troubles)
+    life.drop()
+    assert world.accepted() == dict.fromkeys(world.dropped, 1)
+    assert bool(troubles) is (mode == "nobody")

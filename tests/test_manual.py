@@ -52,7 +52,7 @@ EXAMPLE = (PROJECT / "config.example.yaml").read_text("utf-8")
 ERROR_CODES = (  # contract 4, and `invalid` and `changed`
     "not-xml doctype too-large unreadable no-sender no-receiver no-document-id no-process-id bad-participant "
     "foreign-sender duplicate not-prepared no-attachment invalid receiver-unknown not-accepted rejected no-answer "
-    "not-delivered changed"
+    "not-delivered not-on-peppol changed"
 )
 
 linux = pytest.mark.skipif(sys.platform == "win32", reason="the manual has paths and defaults as on Linux")

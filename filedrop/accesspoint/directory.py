@@ -45,6 +45,11 @@ class DirectoryAnswer:
     connected: bool | None = None
     accepts: tuple[Pair, ...] | None = None
 
+    @property
+    def is_absent(self) -> bool:
+        """Whether the directory has no such receiver."""
+        return self.connected is False and not self.accepts
+
 
 class ReceiverDirectory:
     """One account's directory. Thread-safe. `cache` is the age limit of answers, `steady` a monotonic clock in seconds.
@@ -67,7 +72,7 @@ class ReceiverDirectory:
         self._steady = steady
         self._log = log
         self._lock = threading.Lock()
-        self._asked: dict[tuple[str, str], tuple[float, Future[DirectoryAnswer]]] = {}
+        self._asked: dict[tuple[str, str, bool], tuple[float, Future[DirectoryAnswer]]] = {}
         self._pairs = 0
         self._rests_until = -1.0
 
@@ -83,18 +88,55 @@ class ReceiverDirectory:
             objection, ids, lambda other: self._known(replace(ids, receiver=other), self._cache).connected
         )
 
+    def has(self, ids: Ids, *, receiver: str = "", asked_within: float | None = None) -> tuple[bool | None, float]:
+        """Whether it has the receiver of `ids`, or this one, and how many seconds old the answer is. None: unknown.
+
+        `asked_within`: the answer is a second one, so many seconds old at most. The first never counts as the second.
+        """
+        wanted, is_again = replace(ids, receiver=receiver or ids.receiver), asked_within is not None
+        oldest = self._cache if asked_within is None else min(asked_within, OLD)
+        known, age = self._answer(wanted, oldest, is_again=is_again)
+        if known.is_absent and age > OLD:
+            known, age = self._answer(wanted, OLD)
+        return False if known.is_absent else known.connected, age
+
+    def has_somebody(self, ids: Ids, others: Iterable[str], *, asked_within: float) -> bool | None:
+        """Whether it has another receiver, by an answer so many seconds old at most; None where it doesn't answer.
+
+        If no document has needed such an answer, it is asked for the `others`, until it has one.
+        """
+        with self._lock:
+            now, asked = self._steady(), list(self._asked.items())
+        for (receiver, *_), (asked_at, answer) in asked:
+            is_other, is_fresh = receiver != participant_key(ids.receiver), now - asked_at <= asked_within
+            if is_other and is_fresh and answer.done() and answer.result().connected:
+                return True
+        found = (self._known(replace(ids, receiver=other), asked_within).connected for other in others)
+        return next((connected for connected in found if connected is not False), False)
+
+    def lookup_of(self, receiver: str) -> str:
+        """The command that looks a receiver up."""
+        return command(*self._lookup, receiver)
+
     def _known(self, ids: Ids, oldest: float) -> DirectoryAnswer:
-        """The directory's answer, at most `oldest` seconds old; one thread asks, the others wait for it."""
-        key = (participant_key(ids.receiver), local_name(ids.document_id))
+        """The directory's answer, at most `oldest` seconds old."""
+        return self._answer(ids, oldest)[0]
+
+    def _answer(self, ids: Ids, oldest: float, *, is_again: bool = False) -> tuple[DirectoryAnswer, float]:
+        """The directory's answer, at most `oldest` seconds old, and its age; one thread asks, the others wait for it.
+
+        `is_again`: it is asked once more, after a first answer, which is kept by itself.
+        """
+        key = (participant_key(ids.receiver), local_name(ids.document_id), is_again)
         with self._lock:
             now = self._steady()
             asked_at, answer = self._asked.get(key, (now, None))
             if answer is not None and now - asked_at <= oldest:
                 mine = False
             elif now < self._rests_until:
-                return DirectoryAnswer()
+                return DirectoryAnswer(), 0.0
             else:
-                mine, answer = True, Future()
+                mine, asked_at, answer = True, now, Future()
                 if len(self._asked) >= MOST or self._pairs >= MOST_PAIRS:
                     self._asked.clear()
                     self._pairs = 0
@@ -111,7 +153,7 @@ class ReceiverDirectory:
                 self._log.info("directory.away", why=str(error))
             finally:  # else waiting threads hang
                 answer.set_result(known)
-        return answer.result()
+        return answer.result(), now - asked_at
 
 
 def with_twin(objection: Fault, ids: Ids, is_connected: Callable[[str], bool | None]) -> Fault:
@@ -166,7 +208,7 @@ def nearest(accepts: Iterable[Pair], document_id: str, process_id: str) -> list[
 def objection_to(known: DirectoryAnswer, ids: Ids, lookup: Sequence[str]) -> Fault | None:
     """The objection to sending a document with these ids; `lookup` begins the command that tells more."""
     receiver, kind = ids.receiver, local_name(ids.document_id)
-    if known.connected is False and not known.accepts:
+    if known.is_absent:
         return Fault.of(Text.of(UNKNOWN, receiver=receiver, lookup=command(*lookup, receiver)))
     if known.accepts is None or any(takes(pair, ids.document_id, ids.process_id) for pair in known.accepts):
         return None

@@ -165,7 +165,7 @@ def as_claimed(
     if journal is None or known is None:
         document = as_dropped(company, folder.id, entry.name, own_name_beside(entry) or entry.name)
     else:
-        own = own_name(entry, folder.at("failed"), known, journal, reading)
+        own = own_name(entry, folder.ended(), known, journal, reading)
         document = as_dropped(company, folder.id, entry.name, own)
         if journal.waivers.of(known, entry.name) == Waiver(reading.sha256, opened.stamp.modified):
             document = document.but(history=(Event(document.claimed, LET_THROUGH),))

@@ -1,4 +1,4 @@
-"""`filedrop retry`: failed documents back in line."""
+"""`filedrop retry`: documents that failed, or were put aside, back in line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from filedrop.files import FileStamp, changed_at, discard_seen, open_regular, st
 from filedrop.files.rights import explain
 from filedrop.identify.mapping import Rules
 from filedrop.journal import Waiver
-from filedrop.model.document import Need
+from filedrop.model.document import ENDED_UNSENT, FAILED_IN, UNREACHABLE_IN, Need
 from filedrop.outbound.context import identification_of
 from filedrop.outbound.sender import duplicate
 from filedrop.outbound.upload import Changing
@@ -49,20 +49,26 @@ FOLLOWS_WITHIN = 2.0  # seconds: a document comes so soon after the PDF that was
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A document in a `failed/`."""
+    """A document in a `failed/`, or in the `place` for those whose receivers can't be reached."""
 
     folder: OutboundFolder
     name: str
+    place: str = FAILED_IN
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it was put aside: a person may have sent it another way since."""
+        return self.place != FAILED_IN
 
     @property
     def entry(self) -> Entry:
         """What lies there now. Raises OSError."""
-        return self.folder.at("failed") / self.name
+        return self.folder.at(self.place) / self.name
 
     @property
     def path(self) -> Path:
         """Where that is, for people."""
-        return self.folder.path / "failed" / self.name
+        return self.folder.path / self.place / self.name
 
     def put_back(self, permitted_by: Journal | None, failed_before: Sequence[Failed]) -> str:
         """Move it to `outbound/`, clear what is beside it, and return its name there. Raises OSError.
@@ -137,7 +143,8 @@ def _is_exported_again(document: Entry, pdfs: Sequence[Entry]) -> bool:
 def retry(config_option: str | None, words: Sequence[str], *, everything: bool, anyway: bool, as_json: bool) -> None:
     """Send failed documents again: those with these names in failed/ or these numbers, or all of them.
 
-    Without names and --all, it lists the failed documents.
+    Without names and --all, it lists the failed documents. Documents in not-on-peppol/ are listed after them, and are
+    sent only by their names.
     """
     config = open_config(config_option)
     company = words[0] if words and words[0] in config.companies else None
@@ -147,10 +154,13 @@ def retry(config_option: str | None, words: Sequence[str], *, everything: bool, 
         raise click.UsageError(f"write names or --all, not both{no}")
     with open_journal(config) if anyway else journal_if_any(config) as journal:
         unseen: list[Path] = []
-        failed = list(_failed(config, journal, company, unseen))
+        ended = list(_ended(config, journal, company, unseen))
+        failed = [document for document in ended if not document.is_aside]
+        if not (names or everything):
+            _list(ended, as_json=as_json)
         if not names and not _shall_retry_all(failed, everything=everything, anyway=anyway, as_json=as_json):
             return
-        chosen = _named(failed, names) if names else failed
+        chosen = _named(ended, names) if names else failed
         done = 0
         for document, name in _retried(config, journal, chosen, failed, anyway=anyway):
             done += 1
@@ -188,7 +198,6 @@ def _shall_retry_all(failed: Sequence[Failed], *, everything: bool, anyway: bool
         if anyway:
             _confirm_all(failed)
         return True
-    _list(failed, as_json=as_json)
     asked = "Retry all of them, even if they are duplicates?" if anyway else "Retry all of them?"
     return bool(failed) and not as_json and sys.stdin.isatty() and click.confirm(asked)
 
@@ -239,20 +248,24 @@ def _why_duplicate_before(config: Config, document: Failed) -> str:
     return ""
 
 
-def _failed(config: Config, journal: Journal | None, company: str | None, unseen: list[Path]) -> Iterator[Failed]:
-    """The documents in `failed/`, of this company or of all; `unseen` gets the folders that can't be looked into."""
+def _ended(config: Config, journal: Journal | None, company: str | None, unseen: list[Path]) -> Iterator[Failed]:
+    """The documents in `failed/` and `not-on-peppol/`, of this company or of all.
+
+    `unseen` gets the folders that can't be looked into.
+    """
     for folder in folders(config):
         if isinstance(folder, OutboundFolder) and company in (None, folder.company):
             try:
                 folder.check_ownership(journal)
-                names = sorted(folder.documents("failed"))
+                names = [(place, sorted(folder.documents(place))) for place in ENDED_UNSENT]
             except NotYetThere:
                 continue
             except (FolderUnavailable, OSError) as error:
                 complain(f"{folder.path}: {explain(error) if isinstance(error, OSError) else error}")
                 unseen.append(folder.path)
                 continue
-            yield from (Failed(folder, name) for name in names if folder.names_document(name))
+            for place, listed in names:
+                yield from (Failed(folder, name, place) for name in listed if folder.names_document(name))
 
 
 def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
@@ -268,7 +281,7 @@ def _named(failed: Sequence[Failed], names: Sequence[str]) -> list[Failed]:
             places = ", ".join(str(document.path.parent) for document in found)
             complain(f"{name}: several files have this name, in {places}; add the company, or write the full path")
         else:
-            complain(f"{name}: no failed document has this name; filedrop retry lists them")
+            complain(f"{name}: no document in failed/ or not-on-peppol/ has this name; filedrop retry lists them")
     return chosen
 
 
@@ -285,16 +298,21 @@ def _number(document: Failed) -> str | None:
     return None
 
 
-def _list(failed: Sequence[Failed], *, as_json: bool) -> None:
-    rows = [
-        {"company": document.folder.company, "file": document.name, "why": why_failed(document.entry)[0]}
-        for document in failed
-    ]
+def _list(ended: Sequence[Failed], *, as_json: bool) -> None:
+    columns = ["company", "file", "why"]
+    rows = [[document.folder.company, document.name, why_failed(document.entry)[0]] for document in ended]
     if as_json:
-        for row in rows:
-            show_json(row)
-    elif rows:
-        show_table(["company", "file", "why"], [list(row.values()) for row in rows])
+        for document, row in zip(ended, rows, strict=True):
+            show_json(dict(zip(columns, row, strict=True)) | ({"place": document.place} if document.is_aside else {}))
+        return
+    failed = [row for document, row in zip(ended, rows, strict=True) if not document.is_aside]
+    aside = [row for document, row in zip(ended, rows, strict=True) if document.is_aside]
+    if failed:
+        show_table(columns, failed)
         say("To send them again, write their names or --all.")
     else:
         say("Nothing has failed.")
+    if aside:
+        say(f"\nIn {UNREACHABLE_IN}/, to be sent another way:")
+        show_table(columns, aside)
+        say("To try these again, write their names: somebody may have sent them another way.")

@@ -38,6 +38,7 @@ def check_agreement(config: Config, complaints: Complaints) -> None:
         _check_rule(rule, config, complaints)
     _check_mail(config, complaints)
     _check_validation(config, complaints)
+    _check_unreachable(config, complaints)
     _check_passed(config, complaints)
     check_effect(config.mapping, complaints)
     if config.journal and config.outbound.doubt < TAKEOVERS * config.takeover:
@@ -96,6 +97,17 @@ def _check_validation(config: Config, complaints: Complaints) -> None:
         if excepted.company is not None and excepted.company not in config.companies:
             advice = advise(excepted.company, config.companies)
             complaints.add(f'there is no company "{excepted.company}"; {advice}', (*keys, "company"))
+
+
+def _check_unreachable(config: Config, complaints: Complaints) -> None:
+    """Complaints if receivers are to be looked for in a directory that isn't asked."""
+    common = config.outbound.unreachable, config.outbound.directory
+    own = {("companies", name): (company.unreachable, company.directory) for name, company in config.companies.items()}
+    wanted: dict[Keys, tuple[str, str]] = {place: both for place, both in own.items() if both != common}
+    for place, (unreachable, directory) in ({("outbound",): common} | wanted).items():
+        if unreachable != "directory" and directory == "off":
+            sentence = "goes by the directory, which directory: off never asks; write directory: warn"
+            complaints.add(sentence, (*place, "unreachable"), (*place, "directory"), ("outbound", "unreachable"))
 
 
 def _check_passed(config: Config, complaints: Complaints) -> None:

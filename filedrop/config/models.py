@@ -57,6 +57,7 @@ _MB = 10**6
 
 Watch = Literal["auto", "events", "scan"]
 Strictness = Literal["off", "warn", "refuse"]
+Unreachable = Literal["directory", "aside", "send"]
 Duplicates = Literal["refuse", "number", "allow"]
 Attachments = Literal["leave", "beside"]
 Readable = Literal["off", "html"]
@@ -111,6 +112,8 @@ class Outbound(Section):
     duplicates: Duplicates = "refuse"
     foreign_sender: Literal["refuse", "warn", "allow"] = "refuse"
     directory: Strictness = "warn"
+    unreachable: Unreachable = "directory"
+    unreachable_after: Interval = timedelta(minutes=10)
     directory_cache: Duration = timedelta(hours=1)
     validate_: Annotated[Strictness, Field(alias="validate")] = "off"
     prepare: Prepare = Prepare()
@@ -118,8 +121,9 @@ class Outbound(Section):
 
     @property
     def is_judged(self) -> bool:
-        """Whether documents are prepared, validated or asked for attachments before they are posted."""
-        return self.prepare.is_on or self.validate_ != "off" or bool(self.attachment_required)
+        """Whether documents are prepared, validated, asked for attachments or put aside before they are posted."""
+        is_changed = self.prepare.is_on or self.validate_ != "off"
+        return is_changed or bool(self.attachment_required) or self.unreachable == "aside"
 
 
 class Inbound(Section):
@@ -165,12 +169,14 @@ class Commands(Section):
 
     after_received: CommandLine | None = None
     after_failed: CommandLine | None = None
+    after_unreachable: CommandLine | None = None
     after_delivered: CommandLine | None = None
     timeout: Interval = timedelta(minutes=1)
 
     def wanted(self) -> dict[str, tuple[str, ...]]:
         """The programs that are there, by what they come after."""
-        found = {"received": self.after_received, "failed": self.after_failed, "delivered": self.after_delivered}
+        events = ("received", "failed", "unreachable", "delivered")
+        found = {event: getattr(self, f"after_{event}") for event in events}
         return {event: arguments for event, arguments in found.items() if arguments}
 
 
@@ -219,8 +225,8 @@ class Company(Section):
     elsewhere: ClassVar = ("alerts.mail", frozenset(Mail.known()))
     follows: ClassVar = frozenset(
         {"account", "outbound", "inbound", "watch", "language"}
-        | {"validate", "prepare", "directory", "duplicates", "attachments", "readable", "answers", "answer_after"}
-        | {"received_name", "keep"}
+        | {"validate", "prepare", "directory", "unreachable", "duplicates", "attachments", "readable", "answers"}
+        | {"answer_after", "received_name", "keep"}
     )
 
     name: Annotated[FolderName, TOLD]
@@ -235,6 +241,7 @@ class Company(Section):
     validate_: Annotated[Strictness, Field(alias="validate")]
     prepare: Prepare
     directory: Strictness
+    unreachable: Unreachable
     duplicates: Duplicates
     attachments: Attachments
     readable: Readable
@@ -255,7 +262,7 @@ class Company(Section):
 
     def apply_to(self, common: Outbound) -> Outbound:
         """The common settings of the way out, with this company's own."""
-        own = ("validate_", "prepare", "directory", "duplicates")
+        own = ("validate_", "prepare", "directory", "unreachable", "duplicates")
         return common.model_copy(update={key: getattr(self, key) for key in own})
 
 
@@ -366,6 +373,7 @@ class Config(Section):
                 "validate": outbound.validate_,
                 "prepare": outbound.prepare,
                 "directory": outbound.directory,
+                "unreachable": outbound.unreachable,
                 "duplicates": outbound.duplicates,
                 "attachments": inbound.attachments,
                 "readable": inbound.readable,

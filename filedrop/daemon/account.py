@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -110,7 +109,7 @@ class Account:
             access_point=self.access_point,
             breaker=self.breaker,
             directory=ReceiverDirectory(
-                self.access_point, cache=rules.directory_cache, steady=time.monotonic, log=log, account=one_of_several
+                self.access_point, cache=rules.directory_cache, steady=clockwork.steady, log=log, account=one_of_several
             ),
             journal=journal,
             rules=rules,

@@ -51,6 +51,7 @@ _STANDS = {
     State.SENT: "the access point isn't asked whether documents were delivered",
     State.DELIVERED: "delivered documents aren't moved to archive/",
     State.FAILED: "failed documents aren't moved to failed/",
+    State.UNREACHABLE: "documents whose receivers can't be reached aren't moved to not-on-peppol/",
 }
 
 

@@ -164,7 +164,8 @@ _ENVELOPE_RULES = {  # by CustomizationID and ProfileID of an Invoice or CreditN
     (_BILLING, BILLING_WITH_RESPONSE): _BILLED,
     (_SELF_BILLING, "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0"): _SELF_BILLED,
 }
-_ELSEWHERE = ("AN", "AQ", "AS", "AU", "EM")  # OFTP, X.400, AS2, FTP, mail: in the list of EAS codes, but no ICD
+MAIL = "EM"
+_ELSEWHERE = ("AN", "AQ", "AS", "AU", MAIL)  # OFTP, X.400, AS2, FTP, mail: in the list of EAS codes, but no ICD
 _AUTHORITIES = {"GS1": "GLN"}  # who gives the id of a party, and by which scheme: GS1's standard for the envelope
 
 

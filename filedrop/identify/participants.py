@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from filedrop.identify import codelist
 from filedrop.model.document import participant_key, without_scheme
@@ -24,6 +24,7 @@ _LONGEST_VALUE = 130  # characters behind the code and its colon, by the Peppol 
 _FORM = re.compile(rf"[0-9]{{4}}:[!-~]{{1,{_LONGEST_VALUE}}}")  # visible US-ASCII
 _CODED = re.compile(r"[0-9]{4}:")
 _CODE = re.compile(r"[0-9]{4}")
+_CHECK_DIGIT = "the check digit does not fit"
 
 
 def participant(value: str, scheme: str | None) -> str | None:
@@ -90,6 +91,14 @@ def doubts(role: str, participant: str) -> tuple[str, ...]:
     return tuple(said)
 
 
+def wrong_number(participant: str) -> Literal["", "check-digit", "form"]:
+    """What is wrong with the value of a ParticipantID, by its scheme; "" where nothing is known to be."""
+    code, _, value = participant.partition(":")
+    listed = codelist.scheme(code)
+    wrong = _wrong(code, listed, value) if listed is not None else ""
+    return "check-digit" if wrong == _CHECK_DIGIT else "form" if wrong else ""
+
+
 @lru_cache(1024)  # the same few, document after document
 def _wrong(code: str, scheme: codelist.Scheme, value: str) -> str:
     """What is wrong with a value of a scheme; "" where nothing is."""
@@ -101,7 +110,7 @@ def _wrong(code: str, scheme: codelist.Scheme, value: str) -> str:
     if not all(errors) or not errors:
         return ""
     if "InvalidChecksum" in errors:
-        return "the check digit does not fit"
+        return _CHECK_DIGIT
     return "" if scheme.form and "InvalidLength" in errors else no_form  # the list knows lengths that the check doesn't
 
 

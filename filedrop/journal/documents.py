@@ -32,7 +32,7 @@ from filedrop.journal.schema import (
     document_of,
     from_name,
 )
-from filedrop.model.document import CAME_BACK, Document, State
+from filedrop.model.document import CAME_BACK, Document, Need, State
 from filedrop.model.twins import same_company
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ _END = f"UPDATE documents SET open = :open, ended = coalesce(ended, :ended), {_S
 _GO_ON = f"UPDATE documents SET open = :open, ended = NULL, {_SET} WHERE {_THE_SAME}"
 _MOVE = f"UPDATE documents SET {_SET_PLACE} WHERE {_THE_SAME}"
 _PUT_AWAY = f"UPDATE documents SET open = :open, {_SET_PLACE} WHERE {_THE_SAME}"
-_RETRY_NEEDY = f"UPDATE documents SET due = :now WHERE {NEEDY} = :folder AND due > :now"
+# The directory is asked twice, with a pause between, however often filedrop is started.
+_RETRY_NEEDY = f"UPDATE documents SET due = :now WHERE {NEEDY} = :folder AND due > :now AND needs <> '{Need.RECEIVER}'"
 # One row for each value, however many documents have it. For two EXISTS, PostgreSQL would read all documents.
 _HAS = "(SELECT 1 FROM documents WHERE {} = value LIMIT 1) IS NOT NULL".format
 _KNOWN_CONTENT = f"""

@@ -47,7 +47,7 @@ class Errands(Part):
     """The errands' part of the journal."""
 
     def want(self, events: Iterable[str]) -> None:
-        """Write after which events (failed, delivered, received) commands are to be run from now on."""
+        """Write after which events (failed, unreachable, delivered, received) commands are to be run from now on."""
         wanted = [{"event": event} for event in sorted(events)]
         if self._read(_WANTED) == [(row["event"],) for row in wanted]:
             return

@@ -79,6 +79,10 @@ _NEWEST = f"""
         ) AS unfinished
     ) AS ordered WHERE nth <= :most ORDER BY id DESC
 """
+_DELIVERED_TO = f"""
+    SELECT receiver FROM documents WHERE company = :company AND state = '{State.DELIVERED}' AND ended IS NOT NULL
+    ORDER BY ended DESC LIMIT 100
+"""
 _BY_ID = f"{ALL} id = :id"
 _TAKEN = f"""
     {ALL} company = :company AND state = '{State.TAKEN}' AND ended IS NOT NULL AND folder = :folder
@@ -110,8 +114,9 @@ _GIVEN_TO = f"""
         UNION ALL {_GIVEN} AND number = :number AND type = :type AND {SAME("issue_date")}
     ) AS given ORDER BY id DESC LIMIT 1
 """
-_FAILED_WITH_PDF = (
-    f"{ALL} meaning = :meaning AND sha256 = :sha256 AND folder = :folder AND state = '{State.FAILED}'"
+_UNSENT_WITH_PDF = (
+    f"{ALL} meaning = :meaning AND sha256 = :sha256 AND folder = :folder"
+    f" AND state IN ('{State.FAILED}', '{State.UNREACHABLE}')"
     " AND pdf IS NOT NULL ORDER BY id DESC LIMIT 1"
 )
 
@@ -141,7 +146,7 @@ class Finding(Part):
         state: what can't be put away must not hide the others.
         """
         due = self._documents(_ACCEPTED_IN_SENDING, folder=folder, most=limit)
-        for state in (State.SENDING, State.DELIVERED, State.FAILED):
+        for state in (State.SENDING, State.DELIVERED, State.FAILED, State.UNREACHABLE):
             due += self._documents(_LEFT_IN_STATE, folder=folder, state=state.value, most=limit)
         if now is not None:
             due += self._documents(_WAITING_DUE, folder=folder, **_due(now, longest), most=limit)
@@ -250,10 +255,15 @@ class Finding(Part):
         name = self._value(_GIVEN_TO, file=as_name(file), **values)
         return None if name is None else from_name(name)
 
-    def failed_with_pdf(self, folder: str, reading: Reading) -> Document | None:
-        """The latest failed document of a folder with these bytes that had a PDF."""
+    def unsent_with_pdf(self, folder: str, reading: Reading) -> Document | None:
+        """The latest document of a folder with these bytes that ended unsent and that had a PDF."""
         values = {"folder": folder, "meaning": reading.meaning, "sha256": reading.sha256}
-        return next(iter(self._documents(_FAILED_WITH_PDF, **values)), None)
+        return next(iter(self._documents(_UNSENT_WITH_PDF, **values)), None)
+
+    def delivered_to(self, company: str, most: int) -> list[str]:
+        """The receivers to whom something of a company was delivered last, the latest first."""
+        receivers = (receiver for (receiver,) in self._read(_DELIVERED_TO, company=company) if receiver)
+        return list(dict.fromkeys(receivers))[:most]
 
     def by_id(self, document_id: str) -> Document | None:
         """A document by its id."""

@@ -113,7 +113,7 @@ _ADD_DOCUMENTS = _ADD.format(
 )
 _IN_ANOTHER_STATE = """
     written JOIN before USING (id)
-    WHERE written.state <> before.state AND written.state IN ('sent', 'delivered', 'failed')
+    WHERE written.state <> before.state AND written.state IN ('sent', 'delivered', 'failed', 'unreachable')
 """
 _COUNT = """
     INSERT INTO changes (folder, counted) SELECT folder, count(*) FROM written GROUP BY folder
@@ -126,7 +126,7 @@ _TRIGGERS = (
     CREATE FUNCTION after_insert() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         {_COUNT}
-        {_ADD_DOCUMENTS.format("written WHERE open AND state = 'failed'")}
+        {_ADD_DOCUMENTS.format("written WHERE open AND state IN ('failed', 'unreachable')")}
         RETURN NULL;
     END $$
     """,
@@ -138,7 +138,8 @@ _TRIGGERS = (
         INSERT INTO errands (event, company, document, folder, file)
         SELECT event, written.company, written.id, '', ''
         FROM wanted JOIN written ON written.state = event JOIN before USING (id)
-        WHERE before.open AND NOT written.open AND event IN ('{State.DELIVERED}', '{State.FAILED}');
+        WHERE before.open AND NOT written.open
+        AND event IN ('{State.DELIVERED}', '{State.FAILED}', '{State.UNREACHABLE}');
         RETURN NULL;
     END $$
     """,

@@ -133,7 +133,7 @@ DEFINITIONS = (
         attempts INTEGER NOT NULL, unclear INTEGER NOT NULL, unexplained INTEGER NOT NULL, due REAL, first_attempt REAL,
         msg_no INTEGER, uuid TEXT, received TEXT, delivered TEXT, accepted REAL, asked INTEGER NOT NULL,
         error TEXT, history TEXT NOT NULL,
-        ended REAL, -- when it was delivered, failed or taken, by our clock
+        ended REAL, -- when it was delivered, failed, unreachable or taken, by our clock
         -- What it waits for, why, and since when, if that is its own: its ids, a verdict, its file.
         needs TEXT NOT NULL DEFAULT '', needs_why TEXT NOT NULL DEFAULT '', needs_since REAL,
         pdf TEXT, -- of the PDF that was dropped with it
@@ -209,8 +209,8 @@ DEFINITIONS = (
     """
     CREATE TABLE totals (
         company TEXT,
-        event TEXT, -- sent, delivered, failed, or received
-        code TEXT, -- of what failed
+        event TEXT, -- sent, delivered, failed, unreachable, or received
+        code TEXT, -- of what failed or is unreachable
         number INTEGER NOT NULL,
         accepted REAL, -- when the last one was
         PRIMARY KEY (company, event, code)
@@ -218,13 +218,13 @@ DEFINITIONS = (
     """,
     # Restored from a sidecar, it is in its place already: it isn't new.
     f"""
-    CREATE TRIGGER total_insert AFTER INSERT ON documents WHEN NEW.open AND NEW.state = 'failed' BEGIN
+    CREATE TRIGGER total_insert AFTER INSERT ON documents WHEN NEW.open AND NEW.state IN ('failed', 'unreachable') BEGIN
         {_ADD_DOCUMENT}
     END
     """,
     f"""
     CREATE TRIGGER total_update AFTER UPDATE OF state ON documents
-    WHEN NEW.state <> OLD.state AND NEW.state IN ('sent', 'delivered', 'failed') BEGIN
+    WHEN NEW.state <> OLD.state AND NEW.state IN ('sent', 'delivered', 'failed', 'unreachable') BEGIN
         {_ADD_DOCUMENT}
     END
     """,
@@ -287,7 +287,7 @@ DEFINITIONS = (
     # transaction that says so.
     f"""
     CREATE TRIGGER errand_of_document AFTER UPDATE ON documents
-    WHEN OLD.open AND NOT NEW.open AND NEW.state IN ('{State.DELIVERED}', '{State.FAILED}') BEGIN
+    WHEN OLD.open AND NOT NEW.open AND NEW.state IN ('{State.DELIVERED}', '{State.FAILED}', '{State.UNREACHABLE}') BEGIN
         INSERT INTO errands (event, company, document, folder, file)
         SELECT event, NEW.company, NEW.id, x'', x'' FROM wanted WHERE event = NEW.state;
     END

@@ -32,6 +32,7 @@ REPLACED = "replaced by a later answer"
 LET_THROUGH = f"let through{A_PERSON_SAYS}"
 BILLING_WITH_RESPONSE = "urn:peppol:bis:billing_with_response"  # the process of Peppol BIS 66
 BILLS = ("Invoice", "CreditNote")  # the roots of the documents that are answered in it
+FAILED_IN, UNREACHABLE_IN = ENDED_UNSENT = ("failed", "not-on-peppol")  # the places of what ended and wasn't sent
 _FIRST, _LAST = 100, 400  # events that a history keeps: with thousands, its sidecar could not be read any more
 _SCHEME = re.compile(
     r"(?:iso6523-actorid-upis|busdox-docid-qns|peppol-doctype-wildcard|cenbii-procid-[a-z]+)::"
@@ -50,12 +51,13 @@ class State(StrEnum):
     SENT = "sent"
     DELIVERED = "delivered"
     FAILED = "failed"
+    UNREACHABLE = "unreachable"
     TAKEN = "taken"
 
     @property
     def finished(self) -> bool:
         """Only a person takes the document further from this state."""
-        return self in (State.DELIVERED, State.FAILED, State.TAKEN)
+        return self in (State.DELIVERED, State.FAILED, State.UNREACHABLE, State.TAKEN)
 
 
 class Need(StrEnum):
@@ -65,6 +67,7 @@ class Need(StrEnum):
     VERDICT = "not validated"
     FILE = "not read"
     PREPARED = "not prepared"
+    RECEIVER = "not in the directory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +132,13 @@ class Event:
 
 _NEEDS_NOTHING: dict[str, Any] = {"needs": None, "needs_why": "", "needs_since": None}
 _LEGAL: dict[State, frozenset[State]] = {
-    State.WAITING: frozenset({State.SENDING, State.FAILED, State.TAKEN}),
+    State.WAITING: frozenset({State.SENDING, State.FAILED, State.UNREACHABLE, State.TAKEN}),
     State.SENDING: frozenset({State.SENT, State.WAITING, State.FAILED, State.DOUBT, State.TAKEN}),
     State.DOUBT: frozenset({State.SENT, State.WAITING, State.FAILED, State.TAKEN}),
-    State.SENT: frozenset({State.DELIVERED, State.FAILED, State.TAKEN}),
+    State.SENT: frozenset({State.DELIVERED, State.FAILED, State.UNREACHABLE, State.TAKEN}),
     State.DELIVERED: frozenset(),
     State.FAILED: frozenset(),
+    State.UNREACHABLE: frozenset(),
     State.TAKEN: frozenset({State.SENT}),
 }
 
@@ -215,7 +219,9 @@ class Document:
             case State.DELIVERED:
                 return f"archive/{month(self.delivered, self.accepted or self.claimed)}"
             case State.FAILED:
-                return "failed"
+                return FAILED_IN
+            case State.UNREACHABLE:
+                return UNREACHABLE_IN
             case State.TAKEN:
                 return self.place
             case _:
@@ -238,6 +244,8 @@ class Document:
         """Whether the access point may have it; the same content isn't sent again then (contract 2, duplicates)."""
         if self.state is State.FAILED:
             return self.error is not None and self.error.code == "no-answer"
+        if self.state is State.UNREACHABLE:
+            return False
         if self.state is State.TAKEN:
             return self.msg_no is not None or self.unclear > 0
         return self.state is not State.WAITING
@@ -246,6 +254,11 @@ class Document:
     def meanings(self) -> set[str]:
         """The meaning of the dropped file, and of what was posted in its place."""
         return {self.meaning, *([self.posted_meaning] if self.posted_meaning else ())}
+
+    @property
+    def was_posted(self) -> bool:
+        """Whether a request with it has begun."""
+        return any(event.event == "sending" for event in self.history)
 
     @property
     def was_let_through(self) -> bool:
@@ -372,6 +385,10 @@ class Document:
     def failed(self, now: datetime, fault: Fault) -> Document:
         """The document failed: a person has to look at it."""
         return self._step(State.FAILED, now, "failed", {"code": fault.code}, error=fault, due=None)
+
+    def unreachable(self, now: datetime, fault: Fault) -> Document:
+        """The receiver can't be reached over Peppol: a person sends the document another way."""
+        return self._step(State.UNREACHABLE, now, "unreachable", {"code": fault.code}, error=fault, due=None)
 
     def taken(self, now: datetime) -> Document:
         """Its file is no longer here: somebody took or replaced it, or it has changed and is claimed anew."""

@@ -136,7 +136,9 @@ def meant_by(
         lambda document: _is_of_its_kind(document, response.type_code),  # much software writes 380 into each status
         lambda document: document.type_code == response.type_code,
         lambda document: document.issue_date == response.issue_date,
-        lambda document: document.state not in (State.FAILED, State.TAKEN),  # else the same one, since sent again
+        lambda document: (
+            document.state not in (State.FAILED, State.UNREACHABLE, State.TAKEN)
+        ),  # else the same one, since sent again
         lambda document: not is_succeeded(document),
     )
     for is_preferred in preferences:

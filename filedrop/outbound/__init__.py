@@ -11,6 +11,7 @@
     waiting       what a document of its own waits for: the log, and the next try after a start
     leftovers     continues documents that already lie in sending/
     handover      to the senders and back, and before that to the validator
+    unreachable   receivers who aren't in the directory: their documents are put aside
     preparing     what is posted in place of a dropped file
     validating    whether a document keeps the rules, before it may have been posted
     sender        the request, and what each answer means

@@ -19,7 +19,7 @@ from filedrop.outbound.filing import bring_along, lies_at, put_back
 from filedrop.outbound.handover import Claim
 from filedrop.outbound.identified import identified_in, identified_now
 from filedrop.outbound.look import ReadyFile, is_writer_done, look_at, remember_in_use
-from filedrop.outbound.preparing import keep_copy, was_posted
+from filedrop.outbound.preparing import keep_copy
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.storage import sidecar
 from filedrop.storage.names import POSTED, beside, pdf_name, shortened
@@ -99,12 +99,12 @@ def _claim_new(desk: Desk, ready: ReadyFile, *, is_known: bool) -> Claim | None:
         pdf = ready.pdf.found.file
         document = document.but(pdf=replace(pdf, name=pdf_name(ready.dropped_as, pdf.name)))
     shared.log.info("document.claimed", **document.log_facts)
-    in_failed = folder.at("failed") / name
-    if in_failed.beside(".json").exists() or in_failed.beside(".why.txt").exists():
-        desk.moves.note_in_failed(document.id, name)
-        clear_copy(in_failed, folder.id, shared.journal)
-        if ready.dropped_as != name:  # its note has named this file, and must not name the next one
-            clear_left(in_failed, folder.id, shared.journal)
+    for left in (ended / name for ended in folder.ended()):
+        if left.beside(".json").exists() or left.beside(".why.txt").exists():
+            desk.moves.note_left(document.id, name)
+            clear_copy(left, folder.id, shared.journal)
+            if ready.dropped_as != name:  # its note has named this file, and must not name the next one
+                clear_left(left, folder.id, shared.journal)
     if isinstance(content, DocumentError):
         return Claim(document.failed(shared.now(), Fault.of(*content.texts)), None)
     has_waiver = False
@@ -157,7 +157,7 @@ def _claim_returned(desk: Desk, ready: ReadyFile, document: Document, reading: R
 def _has_new_pdf(ready: ReadyFile, document: Document) -> bool:
     """Whether a document that was never posted came back with another PDF than it was claimed with."""
     found, before = ready.pdf.found, document.pdf
-    return found is not None and not was_posted(document) and (before is None or before.sha256 != found.file.sha256)
+    return found is not None and not document.was_posted and (before is None or before.sha256 != found.file.sha256)
 
 
 def _record_in_sending(desk: Desk, document: Document, file: str) -> Document:
@@ -248,14 +248,15 @@ def _compare(desk: Desk, file: str, ready: ReadyFile) -> tuple[bool, OpenedDocum
 
 
 def _came_along(folder: OutboundFolder, name: str) -> Iterator[Entry]:
-    """What may have come back with a document from `failed/`: its note, its sidecar, and what was posted for it."""
-    document, left = folder.at() / name, folder.at("failed") / name
+    """What may have come back with a document that had ended: its note, its sidecar, and what was posted for it."""
+    document = folder.at() / name
     said = document.beside(".json")
     content = sidecar.read(said) if said.exists() else None
     if content and content.get("posted"):
         yield document.beside(POSTED)
-        if not left.exists():  # that may have stayed
-            yield left.beside(POSTED)
+        for left in (ended / name for ended in folder.ended()):
+            if not left.exists():  # that may have stayed
+                yield left.beside(POSTED)
     yield document.beside(".why.txt")
     if content:  # the last: without it, nobody knows that the copy may go
         yield said

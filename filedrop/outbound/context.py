@@ -168,7 +168,8 @@ class Context:
     request made by another thread, or calls its second argument where the request never begins; the outcome goes to
     `record`. `put` leaves a letter for the account.
     `retry`: the pauses of probes, and of a document that never arrived. `validating` is None where documents are
-    neither prepared, nor validated, nor asked for attachments; `keep_archive` where the archive is kept for ever.
+    neither prepared, nor validated, nor asked for attachments, nor put aside; `keep_archive` where the archive is kept
+    for ever. `participants`: the company's.
     After `stopped`, what comes back is put away, and nothing else begins.
 
     The account itself has the common settings, each pipeline those of its company (`of_company`).
@@ -193,6 +194,7 @@ class Context:
     validating: Validating | None
     stopped: threading.Event
     keep_archive: timedelta | None = None
+    participants: tuple[str, ...] = ()
     missing: MissingDocuments = field(default_factory=MissingDocuments)
     numbers: NewNumbers = field(default_factory=NewNumbers)
 
@@ -204,6 +206,7 @@ class Context:
             rules=rules,
             validating=self.validating if rules.is_judged else None,
             keep_archive=company.keep.archive_for(),
+            participants=company.participants,
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import FiledropError
 from filedrop.files import NO_FILE, FileStamp, InUse, discard, identity_at, identity_of, make_folder, open_known, place
-from filedrop.model.document import State
+from filedrop.model.document import ENDED_UNSENT
 from filedrop.storage import sidecar
 from filedrop.storage.names import BESIDE, POSTED, REJECTED_NOTE, beside, pdfs_beside, shortened
 from filedrop.storage.own_name import move, note_names
@@ -83,7 +83,7 @@ class Move:
         self._target = self._home / name
         said = sidecar.outbound(document, name, has_copy=has_copy(document, self._source))
         self._drafts = {".json": drafts.write(said)}
-        if document.state is State.FAILED and document.error:
+        if document.home in ENDED_UNSENT and document.error:
             note = sidecar.why(document, document.error, name, self._ready.name(name), language=self._language)
             self._drafts[".why.txt"] = drafts.write(note)
 

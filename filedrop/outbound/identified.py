@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from filedrop import identify
 from filedrop.errors import DocumentError, Unanswered
+from filedrop.identify.content import MAIL
+from filedrop.identify.identity import explained
 from filedrop.model.document import Document, Need, State, same_participant
 from filedrop.model.fault import Fault
 from filedrop.outbound.waiting import log_need
+from filedrop.storage.names import pdf_name
 from filedrop.texts import Text
 from filedrop.texts.printable import valid
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from filedrop.config import Outbound
-    from filedrop.identify import Reading
+    from filedrop.identify import Identity, Reading
     from filedrop.identify.content import Missing
     from filedrop.outbound.context import Context, Identification
 
@@ -43,13 +46,45 @@ def identified(by: Identification, document: Document, reading: Reading, rules: 
         )
         if document.sender is None:
             _check_sender_without_scheme(document, reading.missing["sender"], by.participants, rules.foreign_sender)
-        identify.demand(identity, reading)
+        try:
+            identify.demand(identity, reading)
+        except DocumentError as error:
+            if rules.unreachable == "directory" or not _has_mail_alone(identity, reading, error):
+                raise
+            document = _check_sender(document, by.participants, rules.foreign_sender)
+            return document.unreachable(now, _by_mail(document, identity, reading))
         document = _check_sender(document, by.participants, rules.foreign_sender)
-        return document if before.needs is Need.VERDICT else document.needs_nothing()
+        return document if before.needs in (Need.VERDICT, Need.RECEIVER) else document.needs_nothing()
     except Unanswered as error:
         return document.waits_for(now, Need.IDS, str(error), due=now + min(rules.rescan, rules.retry.longest))
     except DocumentError as error:
         return document.failed(now, Fault.of(*error.texts))
+
+
+def _has_mail_alone(identity: Identity, reading: Reading, error: DocumentError) -> bool:
+    """Whether only the receiver is missing, of which the document states a mail address that no mapping rule knows.
+
+    A rule must have been asked for it: many systems write the mail address of each customer.
+    """
+    is_stated = reading.missing["receiver"].scheme == MAIL if "receiver" in reading.missing else False
+    is_asked = any("receiver" in tried.unset for tried in identity.tries)
+    codes = {text.code for text in error.texts if text.form.partition("/")[0] != "ids"}
+    return is_stated and is_asked and codes == {"no-receiver"}
+
+
+def _by_mail(document: Document, identity: Identity, reading: Reading) -> Fault:
+    address = reading.missing["receiver"].value
+    facts = {"receiver": document.receiver_name or address, "address": address}
+    where = explained("receiver", identity, reading)
+    return Fault.of(Text.of("not-on-peppol/mail", **facts, where=where), other_way(document))
+
+
+def other_way(document: Document) -> Text:
+    """What a person can do with a document whose receiver can't be reached over Peppol."""
+    file, pdf = document.dropped_as, document.pdf
+    if pdf is None:
+        return Text.of("not-on-peppol/other-way", file=file)
+    return Text.of("not-on-peppol/with-pdf", file=file, pdf=pdf_name(file, pdf.name))
 
 
 def with_facts(document: Document, reading: Reading) -> Document:

@@ -43,7 +43,8 @@ class Leftovers:
     def continue_due(self, *, sends: bool) -> None:
         """Continue what a crash, an outage or a hindrance has left, and what a person has decided."""
         desk, shared, room = self._desk, self._shared, self._desk.handover.room if sends else 0
-        now, longest = shared.now() if room > 0 else None, max(shared.retry.longest, LONGEST_ASKED)
+        now = shared.now() if room > 0 else None
+        longest = max(shared.retry.longest, LONGEST_ASKED, shared.rules.unreachable_after)
         due = shared.journal.documents.steps_due(desk.folder.id, now, longest=longest, limit=READ_AT_ONCE)
         documents = [document for document in due if not desk.handover.has(document.id)]
         documents.sort(key=lambda document: document.claimed)  # in the order of the drops, as far as known

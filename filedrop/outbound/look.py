@@ -185,7 +185,7 @@ def _ready(
     opened: OpenedDocument | None = None,
 ) -> ReadyFile:
     folder, reading = desk.folder, None if isinstance(content, DocumentError) else content
-    dropped_as = own_name(folder.at() / name, folder.at("failed"), folder.id, desk.shared.journal, reading)
+    dropped_as = own_name(folder.at() / name, folder.ended(), folder.id, desk.shared.journal, reading)
     return ReadyFile(name, dropped_as, status, content, opened)
 
 

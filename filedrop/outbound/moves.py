@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import Drafts, InUse
-from filedrop.model.document import Document, State
+from filedrop.model.document import ENDED_UNSENT, Document, State
 from filedrop.model.fault import Fault
 from filedrop.outbound.context import new_document
 from filedrop.outbound.filing import FileGone, begin
@@ -34,7 +34,7 @@ AT_ONCE = 32  # moves that are brought to the disk together
 class Moves:
     """Moves of one folder's files that disk and journal don't have yet. `total` counts all moves.
 
-    It knows whose files are missing, and which names in `failed/` documents had that were moved back.
+    It knows whose files are missing, and which names documents had that were moved back.
     """
 
     def __init__(self, shared: Context, folder: OutboundFolder, health: FolderHealth) -> None:
@@ -44,7 +44,7 @@ class Moves:
         self._health = health
         self._may_resume = True  # an earlier process may have begun moves that are still to be made
         self._missed: dict[str, float] = {}  # by document id, since when (steady) its file has been missing
-        self._names_in_failed: dict[str, str] = {}  # by document id; its note may still lie there
+        self._names_left: dict[str, str] = {}  # by document id; its note may still be where it had ended
         self._begun: set[str] = set()  # ids of documents whose move has failed, or isn't in the journal
         self._moved: list[tuple[Document, Document]] = []  # before and after each move
 
@@ -64,9 +64,9 @@ class Moves:
         """Whether a document's file was missing when it was looked for last."""
         return document_id in self._missed
 
-    def note_in_failed(self, document_id: str, name: str) -> None:
-        """Note the name that a document had in `failed/` before it was moved back."""
-        self._names_in_failed[document_id] = name
+    def note_left(self, document_id: str, name: str) -> None:
+        """Note the name that a document had where it had ended, before it was moved back."""
+        self._names_left[document_id] = name
 
     def put_away(
         self, documents: Iterable[Document], *, left: bool = False, posted: Mapping[str, FileStamp] | None = None
@@ -172,12 +172,12 @@ class Moves:
                 raise
 
     def _clear_left(self, document: Document) -> None:
-        """Free the name that a document had in `failed/` before it was moved back: a second failure takes it again."""
-        name, folder = self._names_in_failed.pop(document.id, None), self._folder
-        if name is not None and document.state is State.FAILED:
-            failed = folder.at("failed")
-            clear_left(failed / name, folder.id, self._shared.journal)
-            folder.names_are_free_again(failed, shortened(document.dropped_as))
+        """Free the name that a document had before it was moved back: if it ends unsent again, it takes it again."""
+        name, folder = self._names_left.pop(document.id, None), self._folder
+        if name is not None and document.home in ENDED_UNSENT:
+            for place in folder.ended():
+                clear_left(place / name, folder.id, self._shared.journal)
+                folder.names_are_free_again(place, shortened(document.dropped_as))
 
     def _miss(self, document: Document) -> None:
         """Note a missing file: a person may be moving it, or the share is away.

@@ -26,6 +26,7 @@ _OWN_REASONS = {
     Need.VERDICT: "waits/not-validated",
     Need.FILE: "waits/not-read",
     Need.PREPARED: "waits/not-prepared",
+    Need.RECEIVER: "waits/not-in-directory",
 }  # texts
 
 
@@ -75,7 +76,10 @@ def _why_it_is_there(desk: Desk, document: Document, hindrance: Text | None) -> 
 
 
 def _own_reason(document: Document) -> Text | None:
-    return Text.of(_OWN_REASONS[document.needs], why=document.needs_why) if document.needs else None
+    if document.needs is None:
+        return None
+    again = {"again": document.due or document.claimed} if document.needs is Need.RECEIVER else {}
+    return Text.of(_OWN_REASONS[document.needs], why=document.needs_why, **again)
 
 
 def _not_taken(document: Document) -> Text | None:

@@ -33,7 +33,7 @@ def look_for_pdf(
     rules, here = desk.shared.rules, desk.folder.at() / name
     pdfs, had_pdf = pdfs_of(here), False
     if not pdfs and reading is not None:
-        pdfs, had_pdf = _left_in_failed(desk, name, reading)
+        pdfs, had_pdf = _left(desk, name, reading)
     if not pdfs:
         return _look_without(desk, name, status, is_required=had_pdf) if is_awaited else NO_PDF
     pdf, pdf_status = pdfs[0]
@@ -79,20 +79,20 @@ def _look_without(desk: Desk, name: str, status: os.stat_result, *, is_required:
     return None
 
 
-def _left_in_failed(desk: Desk, name: str, reading: Reading) -> tuple[list[tuple[Where, os.stat_result]], bool]:
-    """The PDFs in `failed/` of a document that was moved back without one, and whether it had one.
+def _left(desk: Desk, name: str, reading: Reading) -> tuple[list[tuple[Where, os.stat_result]], bool]:
+    """The PDFs that a document left when it was moved back without one, and whether it must have one, as before.
 
     An unchanged document gets what has its name there: its PDF was left, or a person has put a better one in its place.
     A changed one, or a copy of one that is still there, gets none, and needs one. Raises OSError, JournalError.
     """
-    folder, journal, failed = desk.folder, desk.shared.journal, desk.folder.at("failed")
-    by_sidecar = former(folder.at() / name, failed, folder.id, journal)
-    document = by_sidecar or journal.documents.failed_with_pdf(folder.id, reading)
+    folder, journal = desk.folder, desk.shared.journal
+    by_sidecar = former(folder.at() / name, folder.ended(), folder.id, journal)
+    document = by_sidecar or journal.documents.unsent_with_pdf(folder.id, reading)
     if document is None or document.pdf is None:
         return [], False
-    left = failed / document.file
+    left = folder.at(document.place) / document.file
     pdfs, is_itself = pdfs_of(left), document.sha256 == reading.sha256 and not left.exists()
-    return pdfs if is_itself else [], bool(by_sidecar or pdfs)
+    return pdfs if is_itself else [], desk.shared.rules.prepare.puts_pdfs and bool(by_sidecar or pdfs)
 
 
 def _remember(

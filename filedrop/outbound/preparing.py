@@ -22,6 +22,7 @@ from filedrop.model.fault import Fault
 from filedrop.model.prepared import Prepared
 from filedrop.outbound.identified import is_answer
 from filedrop.outbound.pdfs import FoundPdf, is_same, read_pdf
+from filedrop.outbound.unreachable import ask, must_ask
 from filedrop.outbound.upload import Changing, OpenedDocument
 from filedrop.outbound.validating import Judgement
 from filedrop.outbound.waiting import log_need
@@ -43,21 +44,27 @@ if TYPE_CHECKING:
 
 
 def must_judge(validating: Validating, document: Document, opened: OpenedDocument, rules: Outbound) -> bool:
-    """Whether a document that is about to be posted must be prepared or validated before, by its company's settings."""
+    """Whether a document that is about to be posted must be judged before, by its company's settings."""
     is_changed = may_be_prepared(document, opened) and bool(
-        document.pdf or (rules.prepare.ids and ids_to_write(_ids_of(document), read_of(opened)))
+        (document.pdf and rules.prepare.puts_pdfs)
+        or (rules.prepare.ids and ids_to_write(_ids_of(document), read_of(opened)))
     )
-    return is_changed or must_have_attachment(document, rules) or validating.must_judge(document, rules)
+    is_checked = must_have_attachment(document, rules) or validating.must_judge(document, rules)
+    return is_changed or is_checked or must_ask(document, rules)
 
 
 def judge(
     shared: Context, validating: Validating, folder: OutboundFolder, document: Document, opened: OpenedDocument
 ) -> Judgement | None:
-    """Prepare and validate a waiting document, as far as it must be. Called in a validator's thread.
+    """Ask for the receiver of a waiting document, prepare and validate it, as far as it must be.
 
-    None where filedrop is stopping: it waits as before.
+    Called in a validator's thread. None where filedrop is stopping: it waits as before.
     """
-    judgement: Judgement | None = prepare(shared, folder, document, opened)
+    judgement: Judgement | None = Judgement(document, passes=True)
+    if must_ask(document, shared.rules):  # first: what is sent another way needn't be valid for the network
+        judgement = Judgement(*ask(shared, document))
+    if judgement and judgement.passes:
+        judgement = prepare(shared, folder, document, opened)
     if judgement and judgement.passes and validating.must_judge(document, shared.rules):
         judgement = validating.judge(document, opened, shared.rules, local=folder.local)
     if judgement is None or not judgement.passes:
@@ -69,12 +76,7 @@ def may_be_prepared(document: Document, opened: OpenedDocument) -> bool:
     """Whether a document may be changed before it is posted: it has no copy yet, and was not posted as it is."""
     if opened.copy is not None or is_answer(document):
         return False
-    return document.prepared is not None or not was_posted(document)
-
-
-def was_posted(document: Document) -> bool:
-    """Whether a request with a document has begun."""
-    return any(event.event == "sending" for event in document.history)
+    return document.prepared is not None or not document.was_posted
 
 
 def must_have_attachment(document: Document, rules: Outbound) -> bool:
@@ -88,7 +90,7 @@ def must_have_attachment(document: Document, rules: Outbound) -> bool:
 def prepare(shared: Context, folder: OutboundFolder, document: Document, opened: OpenedDocument) -> Judgement:
     """Make the copy of a waiting document that is posted, if anything is to be changed. In a validator's thread."""
     copy, found = _copy_of(folder, document), _pdf_of(folder, document)
-    pdf = found if shared.rules.prepare.has_pdfs else None
+    pdf = found if shared.rules.prepare.puts_pdfs else None
     try:
         if may_be_prepared(document, opened):
             keep = partial(_kept, copy, shared.rules.max_size)
@@ -143,7 +145,7 @@ def demand_attachment(document: Document, opened: OpenedDocument, rules: Outboun
     if not any(sha256 for _, sha256 in attachments(opened.upload(local=local).chunks())):
         receiver = document.receiver_name or document.receiver
         facts = {"receiver": receiver, "id": document.receiver, "pdf": pdf_name(document.file, PDF_SUFFIXES[0])}
-        text = "no-attachment/receiver-pdf" if rules.prepare.has_pdfs else "no-attachment/receiver"
+        text = "no-attachment/receiver-pdf" if rules.prepare.puts_pdfs else "no-attachment/receiver"
         raise DocumentError(Text.of(text, **facts))
 
 

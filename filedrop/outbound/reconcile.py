@@ -18,7 +18,7 @@ from filedrop.errors import Changed, DocumentError, FolderUnavailable
 from filedrop.files import clear_silly, discard_seen, stamps
 from filedrop.files.rights import explain
 from filedrop.journal import Waiver
-from filedrop.model.document import State
+from filedrop.model.document import ENDED_UNSENT, State
 from filedrop.outbound.claim import let_through
 from filedrop.outbound.context import new_document
 from filedrop.outbound.filing import lies_at, put_back
@@ -166,7 +166,7 @@ class Reconciliation:
 
 
 def _compare(desk: Desk, findings: Findings) -> Slices:
-    """Compare `outbound/`, `sending/`, `sent/` and `failed/` with the journal. Raises OSError, JournalError."""
+    """Compare `outbound/`, `sending/`, `sent/` and what ended unsent with the journal. Raises OSError, JournalError."""
     folder, journal = desk.folder, desk.shared.journal
     if findings.is_first:
         journal.folders.hand_to(folder.id, folder.company)
@@ -178,9 +178,11 @@ def _compare(desk: Desk, findings: Findings) -> Slices:
     if not folder.local:
         clear_replaced(folder.at(), folder.id)
     has_lone = yield from _compare_sent(desk, findings)
-    pdfs = list[str]()
-    there = yield from _names(folder.documents("failed"), folder.may_be_pdf, pdfs)
-    _clear_notes(desk, findings, "failed", there, pdfs)
+    folder.look_for_aside()
+    for place in ENDED_UNSENT:
+        pdfs = list[str]()
+        there = yield from _names(folder.documents(place), folder.may_be_pdf, pdfs)
+        _clear_notes(desk, findings, place, there, pdfs)
     _end_waivers(desk, findings)
     for place in ("", "sending"):  # few files have a note there, and there may be very many files
         noted = {document for _, document in folder.notes(place)}
@@ -381,14 +383,14 @@ def _end_waivers(desk: Desk, findings: Findings) -> None:
 def _clear_notes(desk: Desk, findings: Findings, place: str, there: Container[str], pdfs: Sequence[str] = ()) -> None:
     """Remove notes and sidecars whose document isn't `there`. Note the copies, and those of the `pdfs`, that are alone.
 
-    A PDF in `failed/` may have its document in `outbound/`: a person has moved that back.
+    The PDF of what ended unsent may have its document in `outbound/`: a person has moved that back.
     """
     folder = desk.folder
     alone = frozenset(note for note, document in folder.notes(place) if document not in there)
     copies = frozenset(name for name in alone if name.endswith(POSTED))  # evidence of what was sent
     alone -= copies
     if pdfs:
-        returned = folder.dropped() if place == "failed" else ()
+        returned = folder.dropped() if place in ENDED_UNSENT else ()
         documents = (name for name in folder.documents(place) if not folder.may_be_pdf(name))
         copies |= without_document(pdfs, chain(documents, returned))
     findings.copies[place] = copies
@@ -399,7 +401,7 @@ def _clear_notes(desk: Desk, findings: Findings, place: str, there: Container[st
         if note.name.endswith(REJECTED_NOTE) and not sidecar.is_rejection_note(note):
             continue
         document = note.name.removesuffix(".json").removesuffix(".why.txt").removesuffix(REJECTED_NOTE)
-        if place == "failed" and desk.folder.stamp("", document) is not None:
+        if place in ENDED_UNSENT and desk.folder.stamp("", document) is not None:
             continue  # moved back: the claim reads in these the name that it was dropped with
         if not note.with_name(document).exists():
             discard_seen(note, seen)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import open_regular
 from filedrop.files import place as move
-from filedrop.model.document import Document, State
+from filedrop.model.document import ENDED_UNSENT, Document, State
 from filedrop.outbound.filing import companions
 from filedrop.outbound.preparing import with_copy
 from filedrop.outbound.sender import STOPPED, log_doubt
@@ -90,7 +90,7 @@ def _restored(folder: OutboundFolder, troubles: list[OSError]) -> Iterator[Docum
     A place or sidecar that can't be read goes to `troubles`: it keeps no other from being known.
     """
     archive = folder.at("archive")
-    for place in ("sent", "failed", *(f"archive/{month}" for month in folder.months())):
+    for place in ("sent", *ENDED_UNSENT, *(f"archive/{month}" for month in folder.months())):
         try:
             # A month is opened for this alone: there may be hundreds, and `at` would keep each open.
             within = archive.folder(place.removeprefix("archive/")) if "/" in place else folder.at(place)

@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import BrokenOff
+from filedrop.accesspoint.directory import UNKNOWN
 from filedrop.errors import (
     AccessPointError,
     DocumentError,
@@ -119,7 +120,8 @@ def _ask_directory(shared: Context, document: Document) -> Document:
     if is_answer(document):
         takes_none = Text.of("not-accepted/answer", receiver=document.receiver, why=objection.message)
         return document.failed(shared.now(), Fault.of(takes_none))
-    if shared.rules.directory == "refuse":
+    may_be_absent = shared.rules.unreachable != "directory" and objection.code == UNKNOWN  # decided before, or after
+    if shared.rules.directory == "refuse" and not may_be_absent:
         return document.failed(shared.now(), objection)
     shared.log.warning("receiver.doubtful", **document.log_facts, why=objection.message)
     return document.warned(objection.message)

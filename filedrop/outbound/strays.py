@@ -57,7 +57,8 @@ PIECES = 200  # and how many of these at most
 NO_DOCUMENT = marked("files with such a name are never sent")
 NO_FILE = marked("it is a folder or a link: filedrop sends only files that are in outbound/ itself")
 LIKE_OURS = marked(
-    "its name is almost that of a folder of filedrop's own (sending, sent, failed, archive): rename it back"
+    "its name is almost that of a folder of filedrop's own (sending, sent, failed, not-on-peppol, archive): rename it "
+    "back"
 )
 CONFLICT_COPY = marked(
     "it is another version of a file, which a program that synchronizes folders has kept. Compare the two: delete this "
@@ -68,6 +69,7 @@ BEING_WRITTEN = marked("its name is that of an unfinished file, so it isn't sent
 PDF_ALONE = marked("it is a PDF, and no document of its name is next to it")
 PDF_WITHOUT_INVOICE = marked("a PDF is sent only in the invoice of its name, and there is none")
 PDF_OF_FAILED = marked("its document is in failed/: move it back to outbound/, and it is sent with this PDF")
+PDF_OF_UNREACHABLE = marked("its document is in not-on-peppol/: put the PDF next to it")
 PDF_TOO_LATE = marked("the document of its name was sent before, without this PDF")
 COPY_ALONE = marked("it was posted for a document that isn't there any more")
 PUT_THERE = marked("filedrop didn't put it there, so it was not sent from here")
@@ -202,8 +204,9 @@ def _confirm(desk: Desk, strays: Strays) -> None:
 def _why_pdf_alone(desk: Desk, name: str) -> str:
     """Why a PDF in `outbound/`, by its name a document's, isn't sent."""
     folder, documents = desk.folder, [f"{stem(name)}{suffix}" for suffix in (".xml", ".XML")]
-    if any((folder.at("failed") / document).exists() for document in documents):
-        return PDF_OF_FAILED
+    for ended, why in zip(folder.ended(), (PDF_OF_FAILED, PDF_OF_UNREACHABLE), strict=False):
+        if any((ended / document).exists() for document in documents):
+            return why
     is_late = any(desk.shared.journal.documents.has_had(folder.id, document, document) for document in documents)
     return PDF_TOO_LATE if is_late else PDF_WITHOUT_INVOICE
 

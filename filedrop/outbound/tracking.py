@@ -10,11 +10,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from filedrop.accesspoint import Listing
+from filedrop.accesspoint.directory import UNKNOWN
 from filedrop.accesspoint.listing import PAGE
 from filedrop.errors import AccessPointError, Interrupted, NoClearAnswer, Unauthorized, Unavailable, WrongAddress
 from filedrop.model.document import State
 from filedrop.model.fault import Fault
 from filedrop.model.message import contradiction, difference, is_known
+from filedrop.outbound import unreachable
+from filedrop.outbound.identified import is_answer
 from filedrop.outbound.matching import last_attempt
 from filedrop.pauses import Backoff
 from filedrop.texts import Text
@@ -135,16 +138,21 @@ class Tracking:
         gone_since = self._gone.pop(document.id, self._shared.steady())
         if document.id not in reports.in_outbox and _has_left(document, outbox):
             if self._is_overdue(document, now, gone_since, outbox):
-                return document.failed(now, self._not_delivered(document, reports.others.get(document.id, "")))
+                return self._not_delivered(now, document, reports.others.get(document.id, ""))
             self._gone[document.id] = gone_since
         self._shared.missing.note_asked(document.id)
         return self._asked(document)
 
-    def _not_delivered(self, document: Document, otherwise: str) -> Fault:
-        """The fault of a document that left the outbox undelivered, with the cause where the directory knows it."""
-        company = (pipeline.desk.shared for pipeline in self._pipelines if pipeline.folder.id == document.folder)
-        asks = not otherwise and any(shared.rules.directory != "off" for shared in company)
-        return _not_delivered(document, otherwise, self._shared.directory.objection(document.ids) if asks else None)
+    def _not_delivered(self, now: datetime, document: Document, otherwise: str) -> Document:
+        """A document that left the outbox undelivered, with the cause where the directory knows it."""
+        pipelines = [pipeline for pipeline in self._pipelines if pipeline.folder.id == document.folder]
+        company = next((pipeline.desk.shared for pipeline in pipelines), None)
+        asks = not otherwise and company is not None and company.rules.directory != "off"
+        objection = self._shared.directory.objection(document.ids) if asks else None
+        is_absent = objection is not None and objection.code == UNKNOWN and not is_answer(document)
+        if company is not None and is_absent and company.rules.unreachable != "directory":
+            return document.unreachable(now, unreachable.fault(company, document))
+        return document.failed(now, _not_delivered(document, otherwise, objection))
 
     def _is_overdue(self, document: Document, now: datetime, gone_since: float, outbox: Listing) -> bool:
         """Whether it has been on its way for `overdue` by our clock and the access point's: one may have been set.

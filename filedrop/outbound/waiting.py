@@ -19,6 +19,7 @@ _LOGGED = {
     Need.VERDICT: "document.not_validated",
     Need.FILE: "document.unreadable",
     Need.PREPARED: "document.not_prepared",
+    Need.RECEIVER: "document.receiver_absent",
 }  # the names of log events
 
 

@@ -51,7 +51,7 @@ _COUNTS: dict[Count, str] = {
 _STATES = {  # of a document that the access point accepted
     State.SENT: marked("sent"), State.DELIVERED: marked("delivered"), State.FAILED: marked("failed"),
     State.DOUBT: marked("doubt"), State.SENDING: marked("sending"), State.WAITING: marked("waiting"),
-    State.TAKEN: marked("taken"),
+    State.UNREACHABLE: marked("to be sent another way"), State.TAKEN: marked("taken"),
 }  # fmt: skip
 NOT_SHOWN = marked("filedrop can't show this now.")
 _NOT_SHOWN = {  # in place of what a macro makes, by the end of its name: the thing's name, and the sentence

@@ -10,6 +10,7 @@ from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING
 
 from filedrop.files import Directory
+from filedrop.model.document import ENDED_UNSENT
 from filedrop.model.report import LISTED
 from filedrop.status.folders import why_failed
 from filedrop.status.model import CompanyStrays, RemovedFolder, StrayStatus
@@ -105,8 +106,8 @@ class RemovedFolders:
             return CompanyStrays(0, ())
         folder = OutboundFolder(path, company="", below=path.parent, patterns=self._config.outbound.files)
         number, listed = 0, list[tuple[str, str]]()
-        failed = (name for name in folder.documents("failed") if folder.names_document(name))
-        for place, names in (("failed", failed), ("", folder.dropped())):
+        ended = ((place, filter(folder.names_document, folder.documents(place))) for place in ENDED_UNSENT)
+        for place, names in (*ended, ("", folder.dropped())):
             few = list[str]()
             for name in names:
                 number += 1

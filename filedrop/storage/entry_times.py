@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from filedrop.files.directory import literal
+from filedrop.model.document import ENDED_UNSENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from filedrop.storage.folder import Folder
 
-OUTBOUND = ("", "sending", "sent", "failed")  # the folders of an outbound folder, but for its archive
+OUTBOUND = ("", "sending", "sent", *ENDED_UNSENT)  # the folders of an outbound folder, but for its archive
 ANYWAY = 300.0  # seconds after which a folder is looked through in any case
 COARSE = 2.0  # seconds: some file systems have no finer times, so a change just before may not have changed them
 

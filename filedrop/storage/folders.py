@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.files import abandoned, clear_drafts, finish_move, on_their_way, stamp
 from filedrop.files.directory import DRAFT
+from filedrop.model.document import ENDED_UNSENT, FAILED_IN, UNREACHABLE_IN
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
 from filedrop.storage.answer_folders import CODES
@@ -42,14 +43,15 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
 
 AHEAD = 1.0  # seconds for which a marker written ahead is valid: writing it takes 1 ms, a post 5 ms
-PLACES = ("sending", "sent", "archive", "failed")
+PLACES = ("sending", "sent", "archive", *ENDED_UNSENT)
 
 
 class OutboundFolder(Folder):
-    """An `outbound/` with its `sending/`, `sent/`, `archive/` and `failed/`.
+    """An `outbound/` with its `sending/`, `sent/`, `archive/`, `failed/` and `not-on-peppol/`.
 
     `ready`: its ready files. `takes_answers`: the company's answers to received documents are sent from here
-    (outbound/answers). `has_pdfs`: a PDF belongs to the document of its name.
+    (outbound/answers). `has_pdfs`: a PDF belongs to the document of its name. `has_aside`: documents may be
+    in `not-on-peppol/`.
     """
 
     subfolders = PLACES
@@ -67,11 +69,13 @@ class OutboundFolder(Folder):
         language: str = ENGLISH,
         takes_answers: bool = False,
         has_pdfs: bool = False,
+        has_aside: bool = False,
     ) -> None:
         super().__init__(path, company=company, below=below, served=served)
         self.language = language  # of its notes
         self.takes_answers = takes_answers
         self.has_pdfs = has_pdfs
+        self.has_aside = has_aside
         self.ends = (*BESIDE, *PDF_SUFFIXES) if has_pdfs else BESIDE  # of files by which a name is taken
         self._matches = matcher(patterns)
         self._expects = matcher(ignore) if ignore else None
@@ -154,7 +158,7 @@ class OutboundFolder(Folder):
         return hold_files(self.at())
 
     def names(self, place_in: str) -> Iterator[str]:
-        """All names in `sending/`, `sent/` or `failed/`, lazily: there may be many. Raises OSError."""
+        """All names in a folder below, lazily: there may be many. Raises OSError."""
         with suppress(FileNotFoundError):
             yield from self.at(place_in).names()
 
@@ -183,6 +187,16 @@ class OutboundFolder(Folder):
                     return free
         raise AssertionError  # free_names never ends
 
+    def look_for_aside(self) -> None:
+        """Note whether documents may be in `not-on-peppol/`, whatever is set by now. Raises OSError."""
+        self.has_aside |= any(self.names(UNREACHABLE_IN))
+
+    def ended(self) -> Iterator[Directory]:
+        """The folders of what ended and wasn't sent, as far as documents may be in them. Raises OSError."""
+        for place_in in ENDED_UNSENT if self.has_aside else (FAILED_IN,):
+            with suppress(FileNotFoundError):  # filedrop has made none yet
+                yield self.at(place_in)
+
     def stamp(self, place_in: str, file: str) -> FileStamp | None:
         """The stamp of a file, or None where there is none."""
         return stamp(self.at(place_in) / file)
@@ -199,14 +213,20 @@ class OutboundFolder(Folder):
         if failed or not self._cleared:
             for place_in in () if self._cleared else ("", "archive", "sending"):
                 clear_drafts(self.at(place_in))
-            for place_in in ("", "sending", "sent", "failed", *(f"archive/{month}" for month in self.months()[-1:])):
+            for place_in in (
+                "",
+                "sending",
+                "sent",
+                *ENDED_UNSENT,
+                *(f"archive/{month}" for month in self.months()[-1:]),
+            ):
                 here = self.at(place_in)
                 for moving, name in on_their_way(here):
                     finish_move(moving, chain([name], self.free_names(here, name)))
             self._cleared = True
 
     def documents(self, place_in: str) -> Iterator[str]:
-        """The names of files in `sending/`, `sent/` or `failed/`, except notes and sidecars. Raises OSError."""
+        """The names of files in a folder below, except notes and sidecars. Raises OSError."""
         with suppress(FileNotFoundError):
             yield from self._files(place_in)
 
@@ -350,6 +370,7 @@ def outbound_folder(
         language=company.language,
         takes_answers=path == company.outbound[0],
         has_pdfs=company.prepare.has_pdfs,
+        has_aside=company.unreachable != "directory",
     )
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filedrop.files import Entry, InUse, create_whole, discard, place, replace_whole
+from filedrop.model.document import ENDED_UNSENT
 from filedrop.storage import checked, sidecar
 from filedrop.storage.names import POSTED, beside, may_be_given, may_be_renamed
 
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
 
 
-def own_name(entry: Entry, failed: Directory, folder: str, journal: Journal, reading: Reading | None) -> str:
+def own_name(entry: Entry, ended: Iterable[Directory], folder: str, journal: Journal, reading: Reading | None) -> str:
     """The name that a file in `outbound/` was dropped with; `reading` is its content, if that could be read.
 
-    `failed` is the `failed/` beside it, `folder` the id of its outbound folder. Raises OSError, JournalError.
+    `ended`: where its sidecar may be left. `folder`: the id of its outbound folder. Raises OSError, JournalError.
     """
     if not may_be_renamed(entry.name):
         return entry.name
     dropped_as = own_name_beside(entry)
     if dropped_as is None:
-        document = moved_back(failed / entry.name, folder, journal)
-        dropped_as = document.dropped_as if document else None
+        left = (moved_back(place / entry.name, folder, journal) for place in ended)
+        dropped_as = next((document.dropped_as for document in left if document), None)
     if dropped_as is None and reading is not None:
         dropped_as = journal.documents.given_to(folder, entry.name, reading)
     return dropped_as if dropped_as and may_be_given(entry.name, dropped_as) else entry.name
@@ -56,27 +57,32 @@ def own_name_beside(where: Where) -> str | None:
 
 
 def moved_back(left: Entry, folder: str, journal: Journal) -> Document | None:
-    """The document whose sidecar is in `failed/`, but whose file isn't any more. Raises OSError, JournalError."""
+    """The document that ended unsent whose sidecar is left, but whose file isn't. Raises OSError, JournalError."""
     document_id = sidecar.document_id_in(left.beside(".json"))
     document = journal.documents.by_id(document_id) if document_id and not left.exists() else None
-    if document is None or (document.folder, document.place, document.file) != (folder, "failed", left.name):
+    if document is None or (document.folder, document.place, document.file) != (
+        folder,
+        left.directory.path.name,
+        left.name,
+    ):
         return None
     return document
 
 
-def former(entry: Entry, failed: Directory, folder: str, journal: Journal) -> Document | None:
-    """The failed document that a file in `outbound/` was, by the sidecar that stayed in `failed/` or came with it.
+def former(entry: Entry, ended: Iterable[Directory], folder: str, journal: Journal) -> Document | None:
+    """The unsent document that a file in `outbound/` was, by the sidecar that stayed in its place or came with it.
 
     Raises OSError, JournalError.
     """
-    document = moved_back(failed / entry.name, folder, journal)
+    left = (moved_back(place / entry.name, folder, journal) for place in ended)
+    document = next(filter(None, left), None)
     if document is None and (document_id := sidecar.document_id_in(entry.beside(".json"))):
         document = journal.documents.by_id(document_id)
-    return document if document and (document.folder, document.place) == (folder, "failed") else None
+    return document if document and document.folder == folder and document.place in ENDED_UNSENT else None
 
 
 def clear_left(left: Entry, folder: str, journal: Journal) -> None:
-    """Remove sidecar and note of a document that was moved back from `failed/`. Raises OSError, JournalError."""
+    """Remove sidecar and note of a document that was moved back. Raises OSError, JournalError."""
     said, note = left.beside(".json"), left.beside(".why.txt")
     if moved_back(left, folder, journal):
         discard(said)
@@ -86,7 +92,7 @@ def clear_left(left: Entry, folder: str, journal: Journal) -> None:
 
 
 def clear_copy(left: Entry, folder: str, journal: Journal) -> None:
-    """Remove what was posted for a document that was moved back from `failed/`. Raises OSError, JournalError."""
+    """Remove what was posted for a document that was moved back. Raises OSError, JournalError."""
     document = moved_back(left, folder, journal)
     if document is not None and document.prepared is not None:
         discard(left.beside(POSTED))

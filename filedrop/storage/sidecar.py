@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 DUPLICATE: Code = "duplicate"
+NOT_ON_PEPPOL: Code = "not-on-peppol"
 ANYWAY: tuple[Code, ...] = (DUPLICATE, "no-answer")  # faults that come back until a person lets the document through
 _TEXTS = (
     "sender",
@@ -307,7 +308,7 @@ def why(document: Document, fault: Fault, file: str, ready: str | None = None, *
             said = filled(note.FINDING, {"line": str(finding.line), "finding": said}, language)
         lines += ["", f"{number}. {said}"]
     hints = fault.hint_in(language).splitlines()
-    if fault.code not in ANYWAY:  # else it only fails again
+    if fault.code not in (*ANYWAY, NOT_ON_PEPPOL):  # else it only fails again, or its hint says when
         then = f" {filled(note.READY, {'ready': ready}, language)}" if ready else ""
         hints.append(f"{translated(note.MOVE_BACK, language)}{then}")
     lines += ["", translated(note.CAN_DO, language), *hints]

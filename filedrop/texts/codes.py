@@ -21,6 +21,7 @@ Code = Literal[
     "no-sender",
     "not-accepted",
     "not-delivered",
+    "not-on-peppol",
     "not-prepared",
     "not-xml",
     "receiver-unknown",

@@ -49,6 +49,13 @@ _FOREIGN = Form(
     "companies.{company}.participants, or set the sender by a mapping rule, and run filedrop reload. If the "
     "file moves to another company, its note must move with it: it has the name that the file was dropped with.",
 )
+_TWIN = Form(
+    "The directory has the same company under another address: {twin}.",
+    "Perhaps the receiver takes its documents at {twin}. If it says so, use that address.",
+    "filedrop uses {twin} only if the document names it, or if a table or a mapping rule sets it: receiver: {twin}",
+)
+_IS_BY_NOW = "The directory doesn't have the receiver. To see whether it is registered by now: {lookup}"
+_THEN = "When you have, move the files away. If the customer is on Peppol by now, move {file} back to outbound/."
 _REFUSED_BY_RECEIVER = "The receiver may refuse the document as it is. " + CORRECT
 
 FAULTS: dict[str, Form] = PREPARATION | {
@@ -304,11 +311,35 @@ FAULTS: dict[str, Form] = PREPARATION | {
         "If a table or a mapping rule sets the receiver, correct it there. To see whether the receiver is registered "
         "by now: {lookup}",
     ),
-    "receiver-unknown/twin": Form(
-        "The directory has the same company under another address: {twin}.",
-        "Perhaps the receiver takes its documents at {twin}. If it says so, use that address.",
-        "filedrop uses {twin} only if the document names it, or if a table or a mapping rule sets it: receiver: {twin}",
+    "receiver-unknown/twin": _TWIN,
+    "not-on-peppol": Form(
+        "The receiver {receiver} can't be reached over Peppol. filedrop has not sent the document.",
+        administrator=_IS_BY_NOW,
     ),
+    "not-on-peppol/sent": Form(
+        "The receiver {receiver} can't be reached over Peppol. filedrop sent the document on {when:date} through your "
+        "access point (message {msg_no}), and it could not be delivered.",
+        "Keep this note with the document.",
+        _IS_BY_NOW,
+    ),
+    "not-on-peppol/mail": Form(
+        "The receiver {receiver} can't be reached over Peppol: the document names only the mail address {address}. "
+        "filedrop has not sent the document.",
+        administrator="receiver: {where}.",
+    ),
+    "not-on-peppol/check-digit": Form(
+        "The number {number} can't be right: its check digit is wrong.",
+        "Compare the number with the customer's. If it is wrong, correct it in your accounting system, and export the "
+        "document again.",
+    ),
+    "not-on-peppol/form": Form(
+        "The number {number} can't be right: such numbers have another form.",
+        "Compare the number with the customer's. If it is wrong, correct it in your accounting system, and export the "
+        "document again.",
+    ),
+    "not-on-peppol/twin": _TWIN,
+    "not-on-peppol/other-way": Form(hint=f"Send the document another way, for example by mail. {_THEN}"),
+    "not-on-peppol/with-pdf": Form(hint=f"Send the document another way, for example by mail with {{pdf}}. {_THEN}"),
     "not-accepted": Form(
         "By the directory, the receiver {receiver} doesn't accept {wanted}. The most similar that it accepts is "
         "{nearest}.",

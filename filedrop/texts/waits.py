@@ -37,6 +37,12 @@ WAITS: dict[str, Form] = {
     "waits/not-prepared": Form(
         "What is to be sent can't be written at the moment. filedrop tries again by itself.", _LATER, "{why}"
     ),
+    "waits/not-in-directory": Form(
+        "The directory doesn't have the receiver. filedrop asks it once more on {again:date}, and only then sends the "
+        "document or puts it into not-on-peppol/.",
+        _NOTHING,
+        "{why}",
+    ),
     "waits/doubt": Form(
         "filedrop doesn't know yet whether the access point received the document. It looks there, and sends the "
         "document again only if it isn't there.",

@@ -82,7 +82,7 @@ def test_retry(filedrop: Filedrop, world: World) -> None:
     world.run_once()
     done = filedrop("retry", "acme", "one.xml", "three.xml")
     assert done.returncode == 1
-    assert "three.xml: no failed document has this name; filedrop retry lists them" in done.stderr
+    assert "three.xml: no document in failed/ or not-on-peppol/ has this name; filedrop retry lists them" in done.stderr
     assert world.places() == {"one.xml": ".", "two.xml": "failed"}
     assert not list((world.outbound / "failed").glob("one.xml*"))
     assert filedrop("retry", "--all").returncode == 0

@@ -27,16 +27,17 @@ STEPS: dict[str, tuple[State, Callable[[Document], Document]]] = {
     "not found": (State.WAITING, lambda document: document.not_found(NOON)),
     "delivered": (State.DELIVERED, lambda document: document.delivered_at(NOON, "2026-11-20T12:00:00Z", None)),
     "failed": (State.FAILED, lambda document: document.failed(NOON, FAULT)),
+    "unreachable": (State.UNREACHABLE, lambda document: document.unreachable(NOON, FAULT)),
     "taken": (State.TAKEN, lambda document: document.taken(NOON)),
     "back": (State.SENT, lambda document: document.back(NOON)),
 }
 
 # The table of architecture.md, "States of an outbound document".
 TABLE = {
-    State.WAITING: {State.SENDING, State.FAILED, State.TAKEN},
+    State.WAITING: {State.SENDING, State.FAILED, State.UNREACHABLE, State.TAKEN},
     State.SENDING: {State.SENT, State.WAITING, State.FAILED, State.DOUBT, State.TAKEN},
     State.DOUBT: {State.SENT, State.WAITING, State.FAILED, State.TAKEN},
-    State.SENT: {State.DELIVERED, State.FAILED, State.TAKEN},
+    State.SENT: {State.DELIVERED, State.FAILED, State.UNREACHABLE, State.TAKEN},
     State.TAKEN: {State.SENT},
 }
 
@@ -59,7 +60,7 @@ def test_only_legal_steps_are_taken(steps: list[str]) -> None:
 
 
 def test_what_is_finished_stays_so() -> None:
-    """Delivered and failed documents take no step any more; taken ones, only when their file is back in `sent/`."""
+    """What ended takes no step any more; but taken documents do, when their file is back in `sent/`."""
     assert {state for state in State if state.finished} == set(State) - TABLE.keys() | {State.TAKEN}
 
 

@@ -74,7 +74,7 @@ def test_when_it_has_settled(bench: Bench) -> None:
     assert abs((document.claimed - bench.clock.now()).total_seconds()) < 1
     assert bench.lying() == {"sending/invoice.xml"}
     assert not bench.desk.scanner.seen
-    assert not bench.desk.moves._names_in_failed
+    assert not bench.desk.moves._names_left
 
 
 def test_its_writer_has_closed_it(bench: Bench) -> None:
@@ -580,7 +580,7 @@ def test_moved_back_from_failed(bench: Bench, own: str, end: str) -> None:
     claimed = bench.claimed("invoice-2.xml").document
     assert (claimed.dropped_as, claimed.file) == (own, own)
     assert claimed.id != document.id
-    assert bench.desk.moves._names_in_failed == {claimed.id: "invoice-2.xml"}
+    assert bench.desk.moves._names_left == {claimed.id: "invoice-2.xml"}
     assert left.exists() is (own == "invoice-2.xml")
 
 

@@ -120,8 +120,19 @@ def _of_documents(world: World) -> Iterator[str]:
             yield from (f"{name}: {problem}" for problem in _of_copy(world, place, said, content))
         elif place == "failed" and world.error(name) not in ("no-answer", "not-delivered") and accepted[name]:
             yield f"{name} failed as {world.error(name)}, but was accepted"
+        elif place == "not-on-peppol":
+            yield from (f"{name}: {problem}" for problem in _of_unreachable(world.sidecar(name), accepted[name]))
         if place is not None and name in world.pdfs:
             yield from (f"{name}: {problem}" for problem in _of_pdf(world, place, name))
+
+
+def _of_unreachable(said: dict[str, Any], accepted: int) -> Iterator[str]:
+    """What is wrong with a document that is to be sent another way: never posted, or with its message's number."""
+    yield from wrong("sidecar", said)
+    if said.get("state") != "unreachable" or said.get("error", {}).get("code") != "not-on-peppol":
+        yield f"it lies in not-on-peppol, but its sidecar says {said.get('state')}, {said.get('error')}"
+    elif (said["msg_no"] is not None) != bool(accepted):
+        yield f"its message is {said['msg_no']}, and it was accepted {accepted} times"
 
 
 def of_accepted(

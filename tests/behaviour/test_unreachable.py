@@ -1,0 +1,408 @@
+"""Receivers who can't be reached over Peppol (`outbound.unreachable`): their documents are put aside, not posted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from support.documents import BUYER, SELLER, invoice
+from support.faults import instead, reset_before
+from support.matrix import quick
+from support.pdfs import pdf
+from support.stepping import RULES, Life
+
+from filedrop.model.document import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from support.faults import Fault
+    from support.stepping import Clock
+    from support.world import World
+
+ASIDE = "not-on-peppol"
+STRANGER, ANOTHER = "0192:974760673", "0192:983974724"
+RULES = RULES | {"unreachable": "aside", "overdue": "1h"}
+AFTER = 600.0  # seconds between the two questions, by default
+BESIDE = {"prepare": "{pdf: beside}"}
+
+
+@pytest.fixture
+def make(make_world: Callable[..., World], clock: Clock) -> Iterator[Callable[..., tuple[World, Life]]]:
+    """Makes a world with these settings of `outbound`, and a filedrop that has made its folders."""
+    lives = list[Life]()
+
+    def made(**outbound: str) -> tuple[World, Life]:
+        world = make_world(outbound=RULES | outbound, inbound={"poll": "5m"}, clock=clock.true)
+        lives.append(Life(world, clock))
+        lives[-1].go_on(10)
+        return world, lives[-1]
+
+    yield made
+    for one in lives:
+        one.drop()
+
+
+def go_on(life: Life, seconds: float) -> None:
+    """Let so much time pass after a file event."""
+    life.touch()
+    life.go_on(seconds)
+
+
+def asked(world: World) -> Counter[str]:
+    """The ids that the directory was asked for, each with how often."""
+    paths = (request.path.split("/") for request in world.front.asked("GET /directory"))
+    return Counter(parts[2] for parts in paths if len(parts) == 3)
+
+
+def note(world: World, name: str) -> str:
+    """The note beside a document that was put aside."""
+    return (world.outbound / ASIDE / f"{name}.why.txt").read_text()
+
+
+def place(world: World, name: str) -> str | None:
+    """Where a dropped document is."""
+    return world.places().get(name)
+
+
+def always(world: World, fault: Fault) -> None:
+    """Have each question to the directory meet with this fault from now on."""
+    world.front.always("GET /directory", fault)
+
+
+def test_document_is_put_aside_after_two_answers(make: Callable[..., tuple[World, Life]]) -> None:
+    """After one no it waits, after two it is put aside with its PDF, a sidecar and a note. It is never posted."""
+    world, life = make(**BESIDE)
+    world.drop("7002.xml", invoice(receiver=STRANGER), pdf=pdf("7002"))
+    go_on(life, AFTER - 60)
+    assert place(world, "7002.xml") == "sending"
+    assert asked(world) == {STRANGER: 1}
+    assert "only then sends the document or puts it into not-on-peppol/" in " ".join(
+        (world.outbound / "sending" / "7002.xml.why.txt").read_text().split()
+    )
+    go_on(life, 120)
+    assert place(world, "7002.xml") == ASIDE
+    assert asked(world)[STRANGER] == 2
+    assert sorted(path.name for path in (world.outbound / ASIDE).iterdir()) == [
+        "7002.pdf", "7002.xml", "7002.xml.json", "7002.xml.why.txt",
+    ]  # fmt: skip
+    said = world.sidecar("7002.xml")
+    assert (said["state"], said["error"]["code"], said["msg_no"]) == ("unreachable", "not-on-peppol", None)
+    assert [event["event"] for event in said["history"]] == ["claimed", "not in the directory", "unreachable"]
+    assert note(world, "7002.xml").splitlines()[0] == "7002.xml was not sent."
+    assert "The receiver Kjøper Kommune can't be reached over Peppol. filedrop has not sent the document." in note(
+        world, "7002.xml"
+    )
+    assert "for example by mail with 7002.pdf. When you have, move the files away." in note(world, "7002.xml")
+    assert "failed/" not in note(world, "7002.xml")
+    assert not world.front.asked("POST /outbox")
+    world.pdfs.clear()  # the promises of PDFs are about those that are put into their documents
+    world.invariants()
+
+
+def test_nothing_is_sent_from_there_by_itself(make: Callable[..., tuple[World, Life]]) -> None:
+    """A receiver who registers later gets nothing that a person may have mailed, whatever happens to filedrop."""
+    world, life = make()
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, AFTER + 60)
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "buyer", STRANGER: "buyer"})
+    go_on(life, 7200)
+    assert place(world, "7002.xml") == ASIDE
+    assert not world.front.asked("POST /outbox")
+
+
+def test_yes_in_between(make: Callable[..., tuple[World, Life]]) -> None:
+    """A receiver whom the directory has by then gets the document, once."""
+    world, life = make()
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, AFTER / 2)
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "buyer", STRANGER: "buyer"})
+    go_on(life, AFTER)
+    assert (place(world, "7002.xml") or "").startswith("archive/")
+    world.invariants()
+
+
+@pytest.mark.parametrize("unreachable", ["directory", "aside", "send"])
+def test_receiver_in_the_directory(make: Callable[..., tuple[World, Life]], unreachable: str) -> None:
+    """Whatever is set, its document costs one question, and the steps of before."""
+    world, life = make(unreachable=unreachable)
+    world.drop("1.xml", invoice("1"))
+    go_on(life, 120)
+    said = world.sidecar("1.xml")
+    assert [event["event"] for event in said["history"]] == ["claimed", "sending", "accepted", "delivered"]
+    assert said["warnings"] == []
+    assert len(world.front.asked("GET /directory")) == 1
+
+
+@pytest.mark.parametrize("fault", quick([instead(503), instead(400), instead(404), reset_before], 2))
+def test_directory_that_does_not_answer(make: Callable[..., tuple[World, Life]], fault: Fault) -> None:
+    """While nothing is known, everything is sent, as without the setting; also at the second question."""
+    world, life = make()
+    world.drop("7001.xml", invoice("7001", receiver=STRANGER))
+    go_on(life, AFTER / 2)
+    always(world, fault)
+    world.drop("7002.xml", invoice("7002", receiver=ANOTHER))
+    go_on(life, AFTER)
+    assert world.accepted() == {"7001.xml": 1, "7002.xml": 1}
+    world.invariants()
+
+
+def test_directory_that_has_nobody(make: Callable[..., tuple[World, Life]]) -> None:
+    """A directory that says no to everybody puts nothing aside: documents are sent, and status says why."""
+    world, life = make()
+    world.drop("before.xml", invoice("1"))
+    go_on(life, 120)
+    assert world.accepted() == {"before.xml": 1}
+    world.sandbox.store.connect({})
+    go_on(life, 3600)
+    world.drop("7002.xml", invoice("2", receiver=STRANGER))
+    world.drop("7003.xml", invoice("3"))
+    go_on(life, 2 * AFTER)
+    assert world.accepted()["7002.xml"] == world.accepted()["7003.xml"] == 1
+    (why,) = life.service.guard.troubles.values()
+    assert why.startswith(f"the directory of account main has none of {SELLER}")
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "buyer"})
+    world.drop("7004.xml", invoice("4", receiver=ANOTHER))
+    go_on(life, 2 * AFTER)
+    assert place(world, "7004.xml") == ASIDE
+    assert not life.service.guard.troubles
+
+
+def test_questions_for_many_documents(make: Callable[..., tuple[World, Life]]) -> None:
+    """A batch to three receivers asks three questions a round, however many documents are in it."""
+    receivers = [STRANGER, ANOTHER, "0192:995525828"]
+    world, life = make()
+    for nth in range(60):
+        world.drop(f"{nth}.xml", invoice(str(nth), receiver=receivers[nth % 3]))
+    go_on(life, AFTER / 2)
+    assert asked(world) == dict.fromkeys(receivers, 1)
+    go_on(life, AFTER)
+    assert {place(world, f"{nth}.xml") for nth in range(60)} == {ASIDE}
+    assert asked(world) - Counter({SELLER: 1}) == dict.fromkeys(receivers, 2)
+    world.invariants()
+
+
+@pytest.mark.parametrize("end", [Life.stop, Life.drop], ids=["stopped", "killed"])
+def test_restart_between_the_questions(
+    make: Callable[..., tuple[World, Life]], clock: Clock, end: Callable[[Life], None]
+) -> None:
+    """It doesn't begin again, and asks the second question no earlier."""
+    world, life = make()
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, AFTER - 100)
+    end(life)
+    again = Life(world, clock)
+    go_on(again, 60)
+    assert place(world, "7002.xml") == "sending"
+    assert asked(world)[STRANGER] == 1
+    go_on(again, 120)
+    assert place(world, "7002.xml") == ASIDE
+    assert asked(world)[STRANGER] == 2
+    again.drop()
+
+
+@pytest.mark.parametrize("days", [-2, 2])
+def test_clock_set_between_the_questions(make: Callable[..., tuple[World, Life]], clock: Clock, days: int) -> None:
+    """A clock that is set makes no answer count twice, and no document wait for ever."""
+    world, life = make()
+    world.drop("7002.xml", invoice("1", receiver=STRANGER))
+    go_on(life, 60)
+    clock.skew = timedelta(days=days)
+    world.drop("7003.xml", invoice("2", receiver=STRANGER))
+    go_on(life, 2 * AFTER)
+    assert {place(world, name) for name in world.dropped} == {ASIDE}
+    assert asked(world)[STRANGER] >= 2
+    world.invariants()
+
+
+@pytest.mark.parametrize("with_notes", [True, False])
+def test_moved_back_after_the_receiver_has_registered(
+    make: Callable[..., tuple[World, Life]],
+    with_notes: bool,  # noqa: FBT001 - a column
+) -> None:
+    """It asks again, and is delivered once with its PDF, though only the document was moved; nothing is left."""
+    world, life = make(unreachable_after="20s", **BESIDE)
+    world.drop("7002.xml", invoice(receiver=STRANGER), pdf=pdf("7002"))
+    go_on(life, 60)
+    assert place(world, "7002.xml") == ASIDE
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "buyer", STRANGER: "buyer"})
+    for path in (world.outbound / ASIDE).iterdir():
+        if path.suffix == ".xml" or with_notes:
+            path.rename(world.outbound / path.name)
+    life.touch()
+    go_on(life, 400)
+    where = place(world, "7002.xml") or ""
+    assert where.startswith("archive/"), world
+    assert (world.outbound / where / "7002.pdf").exists()
+    assert not list((world.outbound / ASIDE).iterdir())
+    assert not list(world.outbound.glob("7002*"))
+    world.pdfs.clear()
+    assert world.accepted() == {"7002.xml": 1}
+
+
+def test_moved_back_too_early(make: Callable[..., tuple[World, Life]]) -> None:
+    """A document that a person moves back is asked for twice again, and takes its name again."""
+    world, life = make()
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, AFTER + 60)
+    (world.outbound / ASIDE / "7002.xml").rename(world.outbound / "7002.xml")
+    life.touch()
+    go_on(life, AFTER - 60)
+    assert place(world, "7002.xml") == "sending"
+    go_on(life, AFTER)
+    assert sorted(path.name for path in (world.outbound / ASIDE).iterdir()) == [
+        "7002.xml", "7002.xml.json", "7002.xml.why.txt",
+    ]  # fmt: skip
+    assert asked(world)[STRANGER] == 4
+    world.invariants()
+
+
+def test_let_through(make: Callable[..., tuple[World, Life]]) -> None:
+    """What a person lets through is sent without a question of `unreachable`."""
+    world, life = make()
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, AFTER + 60)
+    life.stop()
+    assert world.filedrop("retry", "--anyway", "acme", "7002.xml").returncode == 0
+    again = Life(world, life._clock)
+    go_on(again, 60)
+    assert world.accepted() == {"7002.xml": 1}
+    again.drop()
+
+
+def test_held_folder_asks_nothing(make: Callable[..., tuple[World, Life]]) -> None:
+    """While a folder is held, nothing is asked for its documents."""
+    world, life = make()
+    (world.outbound / "HOLD").touch()
+    life.touch()
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, 2 * AFTER)
+    assert place(world, "7002.xml") == "sending"
+    assert not asked(world)
+
+
+MAIL = """
+mapping:
+  - {file: '(?P<number>[0-9]+)[.]xml', receiver: {table: mail, key: '{number}'}}
+tables: {mail: MAIL_CSV}
+"""
+
+
+def by_mail(number: str, address: str) -> bytes:
+    """An invoice to a receiver of whom it states only a mail address."""
+    return invoice(number, receiver="EM:buyer").replace(b'schemeID="EM">buyer', f'schemeID="EM">{address}'.encode())
+
+
+@pytest.mark.parametrize(("unreachable", "ends"), [("aside", ASIDE), ("send", ASIDE), ("directory", "failed")])
+@pytest.mark.parametrize("has_rule", [True, False])
+def test_mail_address_in_place_of_an_id(
+    make: Callable[..., tuple[World, Life]],
+    unreachable: str,
+    ends: str,
+    has_rule: bool,  # noqa: FBT001 - a column
+) -> None:
+    """It is put aside at once, without a question, if a mapping rule has none for it; without such a rule, it fails."""
+    world, life = make(unreachable=unreachable, settle="0s")  # a table settles by the computer's own clock
+    life.drop()
+    world.more = MAIL.replace("MAIL_CSV", f"'{world.base / 'mail.csv'}'") if has_rule else ""
+    (world.base / "mail.csv").write_text(f"number,participant\n7005,{BUYER}\n")
+    life = Life(world, life._clock)
+    world.drop("7003.xml", by_mail("7003", "faktura@kunde.example"))
+    world.drop("7005.xml", by_mail("7005", "post@fjord.example"))
+    go_on(life, 400)
+    assert place(world, "7003.xml") == (ends if has_rule else "failed")
+    assert (place(world, "7005.xml") or "").startswith("archive/" if has_rule else "failed")
+    if has_rule and ends == ASIDE:
+        assert "names only the mail address faktura@kunde.example" in note(world, "7003.xml")
+    life.drop()
+
+
+@pytest.mark.parametrize("unreachable", ["send", "aside", "directory"])
+def test_accepted_and_not_delivered(make: Callable[..., tuple[World, Life]], unreachable: str) -> None:
+    """With `send` it is posted; if it isn't delivered, it goes to `not-on-peppol/`, and its note is to be kept."""
+    world, life = make(unreachable="send" if unreachable == "aside" else unreachable)
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, 7200)
+    assert world.accepted() == {"7002.xml": 1}
+    if unreachable == "directory":
+        assert world.error("7002.xml") == "not-delivered"
+        return
+    assert place(world, "7002.xml") == ASIDE
+    assert "Keep this note with the document." in note(world, "7002.xml")
+    assert "(message " in note(world, "7002.xml")
+    assert note(world, "7002.xml").splitlines()[0] == "7002.xml was not delivered."
+    world.invariants()
+
+
+def test_receiver_in_the_directory_that_was_not_reached(make: Callable[..., tuple[World, Life]]) -> None:
+    """What isn't delivered to a receiver whom the directory has fails, with `send`, too."""
+    world, life = make(unreachable="send")
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, 120)
+    world.front.always("GET /directory", lambda exchange: exchange.answer(200))
+    go_on(life, 7200)
+    assert world.error("7002.xml") == "not-delivered"
+
+
+def test_directory_refuses_other_documents_only(make: Callable[..., tuple[World, Life]]) -> None:
+    """`unreachable` decides about receivers that the directory doesn't have, `directory` about all else."""
+    world, life = make(unreachable="send", directory="refuse")
+    world.drop("1.xml", invoice("1", receiver=STRANGER))
+    world.drop("2.xml", invoice("2", process="urn:fdc:peppol.eu:poacc:bis:other:3"))
+    go_on(life, 120)
+    assert world.accepted() == {"1.xml": 1}
+    assert world.error("2.xml") == "not-accepted"
+
+
+def test_wrong_number_and_twin_come_first(make: Callable[..., tuple[World, Life]]) -> None:
+    """The note begins with what is wrong with the number, or with the other id of the same company."""
+    world, life = make()
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "buyer", "9925:BE0202239951": "buyer"})
+    world.drop("7004.xml", invoice("1", receiver="0192:910000007"))
+    world.drop("7006.xml", invoice("2", receiver="0208:0202239951"))
+    go_on(life, AFTER + 120)
+    assert world.sidecar("7004.xml")["error"]["message"].startswith("The number 910000007 can't be right: its check")
+    assert world.sidecar("7006.xml")["error"]["message"].startswith("The directory has the same company under another")
+
+
+def test_journal_lost(make: Callable[..., tuple[World, Life]], clock: Clock) -> None:
+    """A new journal takes what was put aside from its sidecar: it stays where it is, and nothing is posted."""
+    world, life = make()
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, AFTER + 60)
+    life.stop()
+    for path in world.state.glob("journal.sqlite*"):
+        path.unlink()
+    assert world.filedrop("check", "--take-over").returncode == 0
+    again = Life(world, clock)
+    go_on(again, 3600)
+    (row,) = again.journal.documents.by_ids([world.sidecar("7002.xml")["id"]])
+    assert row.state is State.UNREACHABLE
+    assert place(world, "7002.xml") == ASIDE
+    assert not world.front.asked("POST /outbox")
+    again.drop()
+
+
+@pytest.mark.parametrize("nth", range(1, 21))
+def test_killed_between_claim_and_aside(make: Callable[..., tuple[World, Life]], clock: Clock, nth: int) -> None:
+    """Wherever it is killed, the document and its PDF end aside, once, never posted."""
+    world, life = make(**BESIDE)
+    world.drop("7002.xml", invoice(receiver=STRANGER), pdf=pdf("7002"))
+    done = 0
+    while done < nth and place(world, "7002.xml") != ASIDE:
+        wait = life.turn()
+        for _ in range(100):
+            if not life.jobs or done == nth:
+                break
+            life.do(0)
+            done += 1
+        clock.pass_on(max(wait, 0.01))
+    life.drop()
+    again = Life(world, clock)
+    go_on(again, 2 * AFTER)
+    assert place(world, "7002.xml") == ASIDE
+    assert (world.outbound / ASIDE / "7002.pdf").exists()
+    assert not world.front.asked("POST /outbox")
+    again.drop()
