@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import FiledropError
 from filedrop.files import NO_FILE, FileStamp, InUse, discard, identity_at, identity_of, make_folder, open_known, place
-from filedrop.model.document import ENDED_UNSENT
+from filedrop.model.document import ENDED_UNSENT, State
 from filedrop.storage import sidecar
 from filedrop.storage.names import BESIDE, POSTED, REJECTED_NOTE, beside, pdfs_beside, shortened
 from filedrop.storage.own_name import move, note_names
