@@ -6,7 +6,7 @@ import operator
 import re
 import shutil
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, timedelta
 from heapq import nlargest
@@ -20,14 +20,17 @@ from filedrop.cli.opening import choose_account, open_access_point, open_config,
 from filedrop.cli.show import say, show_json
 from filedrop.cli.tables import show_table
 from filedrop.errors import Changed, FiledropError, FolderUnavailable, NoClearAnswer
+from filedrop.files.patience import within
+from filedrop.files.rights import explain
 from filedrop.inbound.context import MessageSource
 from filedrop.inbound.fetcher import fetch
 from filedrop.inbound.pages import PageMaker
 from filedrop.inbound.placing import place
+from filedrop.inbound.reserving import placed_before
 from filedrop.model.document import local_name, same_participant
 from filedrop.model.message import Message
 from filedrop.programs.children import NoAnswer
-from filedrop.storage.folders import inbound_folder, unassigned_folder
+from filedrop.storage.folders import inbound_folder, received_paths, unassigned_folder
 from filedrop.texts.printable import command
 from filedrop.times import local, moment, now
 
@@ -43,10 +46,12 @@ if TYPE_CHECKING:
     from filedrop.storage.folders import InboundFolder
 
 COLUMNS = ("message", "way", "received", "delivered", "sender", "receiver", "document")
+MISSING_COLUMNS = ("message", "number", "file", "state")
 COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "=": operator.eq}
 COMPARISONS |= {"=>": operator.ge, "=<": operator.le}  # as the interface writes them
 WINDOWS = (1, 10, 100, 1000)  # days back: the archive is listed oldest first, and may hold years
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
+PATIENCE = 10.0  # seconds for a folder to answer
 ACCOUNT = click.option("--account", metavar="NAME", help="The account. Not needed if there is only one.")
 
 
@@ -56,6 +61,7 @@ ACCOUNT = click.option("--account", metavar="NAME", help="The account. Not neede
 @click.option("--receiver", metavar="PARTICIPANT", help="Only messages to this participant.")
 @click.option("--direction", type=click.Choice(["IN", "OUT"], case_sensitive=False), help="Received, or sent.")
 @click.option("--limit", type=click.IntRange(1), help="At most this many: the newest.")
+@click.option("--missing", is_flag=True, help="Only received ones whose documents aren't in their folders any more.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @ACCOUNT
 @click.pass_obj
@@ -66,28 +72,62 @@ def messages(
     account: str | None,
     sent: str | None,
     limit: int | None,
+    missing: bool,
     as_json: bool,
     **asked_for: str | None,
 ) -> None:
     """List the messages in the access point's archive, the newest first."""
     first, on_day = _days(sent)
     troubles: list[NoClearAnswer] = []
-    with open_access_point(choose_account(open_config(config_option), account)) as access_point:
+    config = open_config(config_option)
+    with ExitStack() as stack:
+        access_point = stack.enter_context(open_access_point(choose_account(config, account)))
+        absent = _Missing(stack.enter_context(open_journal(config)), access_point.identity) if missing else None
 
         def since(day: date | None) -> Iterable[Message]:
             troubles.clear()  # those of fewer days
             archive = access_point.messages(after=day, **asked_for)
-            return filter(on_day, _as_far_as_it_leads(archive, troubles))
+            on_these_days = filter(on_day, _as_far_as_it_leads(archive, troubles))
+            return filter(absent.has, on_these_days) if absent else on_these_days
 
         found = since(first) if sent or not limit else _far_enough(since, limit)
         newest = sorted(found, key=_age, reverse=True) if limit is None else nlargest(limit, found, key=_age)
     if as_json:
         for message in newest:
-            show_json(asdict(message))
+            show_json(asdict(message) | (absent.of[message.msg_no] if absent else {}))
+    elif absent:
+        show_table(MISSING_COLUMNS, ([message.msg_no, *absent.of[message.msg_no].values()] for message in newest))
     else:
         show_table(COLUMNS, map(_row, newest))
     if troubles:  # there may be newer ones
         raise troubles[0]
+
+
+class _Missing:
+    """Received messages whose documents aren't in their folders any more; `of` each number, what is known of it."""
+
+    def __init__(self, journal: Journal, identity: str) -> None:
+        self._journal = journal
+        self._identity = identity
+        self.of: dict[int, dict[str, str | None]] = {}
+
+    def has(self, message: Message) -> bool:
+        """Whether this is one. Raises FiledropError where its folder can't be read."""
+        row = self._journal.messages.known(self._identity, [message]).get(message.msg_no)
+        if row is None or row.state != "read" or not row.file:
+            return False
+        folder = Path(row.folder)
+        paths = received_paths(folder, row.file)
+        try:
+            within(PATIENCE, folder.stat)  # a share that is away has nothing, which says nothing
+            if within(PATIENCE, lambda: any(path.is_file() for path in paths)):
+                return False
+            is_taken = within(PATIENCE, paths[0].with_name(f"{paths[0].name}.json").is_file)
+        except OSError as error:
+            raise FiledropError(f"what is missing can't be told: {explain(error, folder)}") from error
+        state = "taken" if is_taken else "missing or taken"
+        self.of[message.msg_no] = {"number": row.number, "file": str(paths[0]), "state": state}
+        return True
 
 
 def _as_far_as_it_leads(archive: Iterable[Message], troubles: list[NoClearAnswer]) -> Iterator[Message]:
@@ -125,9 +165,12 @@ def _row(message: Message) -> list[object]:
 @click.argument("msg_no", type=click.IntRange(1))
 @click.option("-o", "--output", metavar="FILE", help="The new file; - is standard output. Default: MSG_NO.xml.")
 @click.option("--deliver", is_flag=True, help="Put it into the inbound folder of its receiver again.")
+@click.option("--again", is_flag=True, help="With --deliver: even if it lies there.")
 @ACCOUNT
 @click.pass_obj
-def download(config_option: str | None, msg_no: int, *, output: str | None, deliver: bool, account: str | None) -> None:
+def download(
+    config_option: str | None, msg_no: int, *, output: str | None, deliver: bool, again: bool, account: str | None
+) -> None:
     """Download a message's document. No file is ever overwritten."""
     if output and deliver:
         raise click.UsageError("write -o or --deliver, not both")
@@ -135,7 +178,7 @@ def download(config_option: str | None, msg_no: int, *, output: str | None, deli
     chosen = choose_account(config, account)
     with open_access_point(chosen) as access_point:
         if deliver:
-            say(deliver_again(config, chosen, access_point, msg_no))
+            say(deliver_again(config, chosen, access_point, msg_no, again=again))
             return
         with cast("BinaryIO", TemporaryFile()) as fetched:  # on Windows it is a wrapper, which is used as any other
             access_point.download(Message(msg_no), fetched, max_size=config.inbound.max_size)
@@ -204,10 +247,12 @@ def _days(sent: str | None) -> tuple[date | None, Callable[[Message], bool]]:
     return None if "<" in sign else day, lambda message: COMPARISONS[sign]((message.received or "")[:10], text)
 
 
-def deliver_again(config: Config, account: Account, access_point: AccessPoint, msg_no: int) -> Path:
+def deliver_again(
+    config: Config, account: Account, access_point: AccessPoint, msg_no: int, *, again: bool = False
+) -> Path:
     """Fetch a message into the folder of its receiver, and return the document's path there.
 
-    Raises FiledropError, OSError.
+    Raises FiledropError, also where it lies there and isn't wanted `again`; OSError.
     """
     message = _message(config, account, access_point, msg_no)
     folder = _folder(config, message)
@@ -228,6 +273,12 @@ def deliver_again(config: Config, account: Account, access_point: AccessPoint, m
         )
         known = journal.messages.known(access_point.identity, [message]).get(msg_no)
         fetched = fetch(source, folder, message, known, set())
+        former = None if again else placed_before(folder.at(), fetched)
+        if former is not None and former.is_there:
+            for temporary in fetched.temporaries():
+                (folder.at() / temporary).unlink(missing_ok=True)
+            lies = f"message {msg_no} is in its folder, as {folder.path / former.name}"
+            raise FiledropError(f"{lies}; to put it there once more, add --again")
         folder.at().sync()
         fetched = fetched._replace(row=journal.messages.record(fetched.row))
         (row,) = place(source, folder, {msg_no: fetched}, resumed=False, again=True).values()

@@ -199,7 +199,7 @@ def test_delivered_again(world: World) -> None:
     for path in world.inbound.glob("2*"):
         path.unlink()
     (number,) = world.received
-    assert world.filedrop("download", str(number), "--deliver").returncode == 0
+    assert world.filedrop("download", str(number), "--deliver", "--again").returncode == 0
     world.invariants()
     assert len(list(world.inbound.glob("*-1-a.pdf"))) == 1
 

@@ -186,7 +186,7 @@ def test_attachments_and_pages(make: Callable[..., World]) -> None:
             inbound = world.root / company / "inbound"
             suffixes = [path.suffix for path in inbound.iterdir() if not path.name.startswith(".")]
             assert sorted(suffixes) == sorted([*beside, ".json", ".xml"] * times)
-            assert times == 2 or ask(world, "download", str(numbers[company]), "--deliver").status == 0
+            assert times == 2 or ask(world, "download", str(numbers[company]), "--deliver", "--again").status == 0
 
 
 def test_names_and_answers(make: Callable[..., World]) -> None:

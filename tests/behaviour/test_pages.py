@@ -151,7 +151,7 @@ def test_delivered_again(world: World) -> None:
     world.run_once()
     for path in world.inbound.glob("2*"):
         path.unlink()
-    assert world.filedrop("download", str(number), "--deliver").returncode == 0
+    assert world.filedrop("download", str(number), "--deliver", "--again").returncode == 0
     assert page_of(world).exists()
 
 

@@ -178,6 +178,6 @@ def test_the_same_message_again(world: World) -> None:
     """`download --deliver` puts a message into its folder again: that is no duplicate."""
     number = arrive(world, Came(invoice()))
     world.run_once()
-    assert world.filedrop("download", str(number), "--deliver").returncode == 0
+    assert world.filedrop("download", str(number), "--deliver", "--again").returncode == 0
     found = [json.loads(path.read_bytes()) for path in world.inbound.glob("*.xml.json")]
     assert [one.get("possible_duplicate_of") for one in found] == [None, None]

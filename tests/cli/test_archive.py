@@ -132,12 +132,44 @@ def test_deliver_again(filedrop: Filedrop, world: World) -> None:
     number = world.receive(order())
     world.run_once()
     (first,) = world.delivered()
-    done = filedrop("download", number, "--deliver")
+    done = filedrop("download", number, "--deliver", "--again")
     assert done.returncode == 0, done.stderr
     second = next(path for path in world.delivered() if path != first)
     assert done.stdout.strip() == str(second)
     assert second.read_bytes() == first.read_bytes()
     assert json.loads(second.with_name(f"{second.name}.json").read_text())["msg_no"] == number
+
+
+def beside(document: Path) -> Path:
+    """A document's sidecar."""
+    return document.with_name(f"{document.name}.json")
+
+
+def test_what_a_restored_share_lacks(filedrop: Filedrop, world: World) -> None:
+    """--missing names what isn't in its folder any more; --deliver puts it there, and what lies there with --again."""
+    lost, taken, kept = (world.receive(order(name)) for name in ("lost", "taken", "kept"))
+    world.run_once()
+    paths = {json.loads(beside(path).read_text())["msg_no"]: path for path in world.delivered()}
+    for path in (paths[lost], beside(paths[lost]), paths[taken]):
+        path.unlink()
+    rows = [json.loads(line) for line in filedrop("messages", "--missing", "--json").stdout.splitlines()]
+    assert {row["msg_no"]: (row["number"], row["file"], row["state"]) for row in rows} == {
+        lost: ("lost", str(paths[lost]), "missing or taken"),
+        taken: ("taken", str(paths[taken]), "taken"),
+    }
+    shown = filedrop("messages", "--missing").stdout
+    assert str(paths[lost]) in shown
+    assert str(paths[kept]) not in shown
+    before = sorted(world.inbound.iterdir())
+    done = filedrop("download", kept, "--deliver")
+    assert done.returncode == 1
+    assert f"as {paths[kept]}; to put it there once more, add --again" in done.stderr
+    assert sorted(world.inbound.iterdir()) == before
+    assert filedrop("download", lost, "--deliver").stdout.strip() == str(paths[lost])
+    world.inbound.rename(world.inbound.with_name("away"))
+    done = filedrop("messages", "--missing")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "what is missing can't be told" in done.stderr
 
 
 def test_read(filedrop: Filedrop, world: World) -> None:

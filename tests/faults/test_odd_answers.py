@@ -178,7 +178,7 @@ def test_something_else_for_a_document(world: World, other: str) -> None:
     assert 'listed as "Invoice"' in said["why"]
     assert f"filedrop read {number}" in said["why"]
     world.front.heal()
-    assert world.filedrop("download", str(number), "--deliver").returncode == 0
+    assert world.filedrop("download", str(number), "--deliver", "--again").returncode == 0
     world.settle()
     world.invariants()
 

@@ -303,7 +303,7 @@ def test_delivered_again(make_world: Callable[..., World]) -> None:
     world = make_world(inbound={"name": f'"{BY_SENDER}"'})
     number = world.receive(invoice("1"))
     world.run_once()
-    done = world.filedrop("download", str(number), "--deliver")
+    done = world.filedrop("download", str(number), "--deliver", "--again")
     assert done.stdout.strip() == str(world.inbound / FOLDER / "1-2.xml")
     assert (world.inbound / FOLDER / "1-2.xml").read_bytes() == invoice("1")
 
