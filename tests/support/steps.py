@@ -18,9 +18,10 @@ from typing import NamedTuple
 import filedrop
 
 HOUSE = Path(filedrop.__file__).parent
-TURNS = {"step", "turn", "tick", "look", "poll", "report", "follow"}
-ROOMS = ("daemon", "inbound", "outbound")  # whose turns
-WORK = (*ROOMS, "journal", "storage", "accesspoint", "validation")  # whose methods may be steps of theirs
+TURNS = {"step", "turn", "tick", "look", "poll", "report", "follow", "take", "_tick"}
+ROOMS = ("daemon", "inbound", "outbound", "alerts", "status", "cli.serving")  # whose turns
+WORK = ("daemon", "inbound", "outbound", "alerts", "status", "journal", "storage", "accesspoint", "validation")
+PARTS = tuple(f"filedrop.{room}." for room in (*WORK, "cli", "files", "identify", "process", "readable"))  # no words
 
 
 class Step(NamedTuple):
@@ -51,12 +52,12 @@ def steps() -> list[Step]:
                 owners[method.name].add(Step(module, owner.name, method.name))
     found: dict[Step, None] = {}
     for module, owner in ((module, node) for module, tree in modules.items() for node in tree.body):
-        if isinstance(owner, ast.ClassDef) and module.startswith(tuple(f"filedrop.{room}." for room in ROOMS)):
+        if isinstance(owner, ast.ClassDef) and f"{module}.".startswith(tuple(f"filedrop.{room}." for room in ROOMS)):
             for name, is_own in _called(owner):
                 function = getattr(importlib.import_module(module), name, None)
                 if is_own:
                     found[Step(module, owner.name, name)] = None
-                elif inspect.isfunction(function) and function.__module__.startswith("filedrop."):
+                elif inspect.isfunction(function) and function.__module__.startswith(PARTS):
                     found[Step(module, "", name)] = None
                 elif len(owners[name]) == 1:
                     found |= dict.fromkeys(step for step in owners[name] if step.module.split(".")[1] in WORK)

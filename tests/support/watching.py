@@ -12,13 +12,22 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import pytest
 from support.stepping import AFTER_FAILURE, Hands, Life
 
+from filedrop.alerts.teller import Teller
+from filedrop.cli.serving import Serving
+from filedrop.cli.status import checked
 from filedrop.daemon import evidence
 from filedrop.daemon.evidence import Evidence, Facts
 from filedrop.model.report import Kept
+from filedrop.process.clock import Clockwork
+from filedrop.process.loop import Loop
+from filedrop.status import daemon_file, folders, page_file, status_file
 from filedrop.status.survey import Survey, part_of
 
 if TYPE_CHECKING:
@@ -33,12 +42,19 @@ BLOCKED = 5.0  # seconds after which a job is held up by one that hangs
 AT_ONCE = 20  # jobs before the clock goes on: a job that does nothing may be due for ever
 
 
+class Stuck(BaseException):
+    """The main loop hangs."""
+
+
 class Watching(Life):
     """`status`: the last one. `is_stuck`: the main loop hangs, so that daemon.json gets old."""
+
+    every = evidence.EVERY
 
     def __init__(self, world: World, clock: Clock, *, before: Kept = Kept()) -> None:  # noqa: B008 - frozen
         self._is_hung = threading.Event()
         self._released = threading.Event()
+        self._at_work: threading.Thread | None = None
         self.is_stuck = False
         super().__init__(world, clock)
         self.world = world
@@ -60,9 +76,17 @@ class Watching(Life):
 
     def pass_on(self, seconds: float) -> None:
         """Let so much time pass, and all be done that is due meanwhile, with a look every half a minute."""
-        until, pages = self._clock.passed + seconds, self.service.pages.turn
+        until = self._clock.passed + seconds
+        try:
+            self._pass_on(until)
+        except Stuck:
+            self.is_stuck = True
+        self._clock.pass_on(until - self._clock.passed)
+
+    def _pass_on(self, until: float) -> None:
+        pages = self.service.pages.turn
         while self._clock.passed < until:
-            end = self._clock.passed + min(evidence.EVERY, until - self._clock.passed)
+            end = self._clock.passed + min(self.every, until - self._clock.passed)
             while self._clock.passed < end:
                 waits: list[float] = []
                 self.service.guard.attempt("turn", lambda: waits.append(self.turn()))  # noqa: B023 - called at once
@@ -75,8 +99,11 @@ class Watching(Life):
             self._work("report", self._look)
 
     def hang(self, *_: object, **__: object) -> None:  # type: ignore[override]
-        """Never return."""
-        self._is_hung.set()
+        """Never return. Nothing goes on any more where that is amid a question of the main loop, as `due` is."""
+        if threading.current_thread() is threading.main_thread():
+            raise Stuck
+        if threading.current_thread() is self._at_work:
+            self._is_hung.set()
         self._released.wait()
 
     def release(self) -> None:
@@ -118,7 +145,7 @@ class Watching(Life):
             job()
             return True
         self._is_hung.clear()
-        thread = threading.Thread(target=job, daemon=True)
+        self._at_work = thread = threading.Thread(target=job, daemon=True)
         thread.start()
         begun = time.monotonic()
         while thread.is_alive() and not self._is_hung.is_set():
@@ -137,3 +164,57 @@ class Watching(Life):
         self._evidence.look(lambda: Facts(self.service, files, {}, None))
         part = part_of(self._evidence.added_to(self.service.report()))
         self.status = self._survey.take(part, running=True, now=self._clock.now())
+
+
+class WatchingAll(Watching):
+    """One that also writes its files of the status, and whose alerts look.
+
+    `check`: what `status --check` prints, and its exit status. The threads of status.json are awaited for a moment.
+    """
+
+    every = 2 * evidence.EVERY
+
+    def __init__(self, world: World, clock: Clock) -> None:
+        self._patch = pytest.MonkeyPatch()
+        for module in (status_file, daemon_file, page_file, folders):
+            ticking = SimpleNamespace(monotonic=lambda: time.monotonic() + clock.passed)  # joins wait by it, too
+            self._patch.setattr(module, "time", ticking)
+        self._patch.setattr(status_file, "datetime", SimpleNamespace(now=clock.now))
+        super().__init__(world, clock)
+        service, clockwork = self.service, Clockwork(clock.now, clock.steady)
+        self._serving = Serving(service.config, service, world._log)
+        self._serving.__dict__["_evidence"] = self._evidence
+        self._teller = Teller(service.config, service.journal, world._log, clockwork=clockwork)
+        # One that was never started: its turns are taken here.
+        stopped = threading.Event()
+        self._teller._loop = Loop("alerts", lambda: 60.0, progress=lambda: 0, stopped=stopped, guard=service.guard)
+        self._serving.__dict__["_teller"] = self._teller
+        self._serving._status_file._patience = BLOCKED / 10
+
+    def check(self) -> tuple[str, int]:
+        """What `status --check` prints now, and its exit status; what daemon.json says, while the journal hangs."""
+        part, found = daemon_file.read(self.service.config.state), list[tuple[str, int]]()
+        for journal in (self.service.journal, None):
+            survey = Survey(self.service.config, journal)
+            take = partial(survey.take, part, running=True, now=self._clock.now())
+            asked = threading.Thread(
+                target=lambda take=take: found.append(checked(take(), self._clock.now())), daemon=True
+            )
+            asked.start()
+            asked.join(BLOCKED)
+            if found or not asked.is_alive():
+                break
+        return found[0] if found else ("the command ends with an error", 1)
+
+    def drop(self) -> None:
+        """End."""
+        self._serving._status_file.wait()
+        super().drop()
+        self._patch.undo()
+
+    def _look(self) -> None:
+        self._serving.report()
+        self._serving._status_file.wait()
+        turn, guard = self._teller.turn, self.service.guard
+        if self._teller._reports and turn not in self._under_way:
+            self._alone(turn, lambda: guard.attempt("alerts", lambda: turn(self._teller._reports[-1])))
