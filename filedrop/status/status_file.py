@@ -130,8 +130,11 @@ class StatusFile:
 
     @property
     def written(self) -> Mapping[str, float | None]:
-        """When the files in the root were last written, by their own disk; none where another host writes them."""
-        return self._seen if self._share.does_chores else {}
+        """When the files in the root were last written, by their own disk; none where another host writes them.
+
+        Nor where it is reported why they can't be written.
+        """
+        return self._seen if self._share.does_chores and not self.troubles() else {}
 
     def troubles(self) -> dict[str, str]:
         """What can't be shown or written, in sentences by what it is about."""
