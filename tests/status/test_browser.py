@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.browser import Browser, started
 from support.documents import SELLER, invoice, order
+from support.status import write_now
 
 from filedrop.daemon.daemon import Daemon
 from filedrop.process.lock import locked_state
@@ -75,7 +76,7 @@ def test_an_old_page_says_so(world: World, browser: Browser) -> None:
     assert not browser.run(stale)
     with locked_state(world.state) as journal:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
-        status_file.StatusFile(daemon.config, journal, world._log)._start(daemon.report(), running=True).join()
+        write_now(status_file.StatusFile(daemon.config, journal, world._log), daemon.report())
     html = file.read_text(encoding="utf-8")
     browser.open(file)
     assert not browser.run(stale)
@@ -139,7 +140,7 @@ def test_the_filter_stays_while_the_page_is_refreshed(world: World) -> None:
     file = world.root / "STATUS.html"
     with locked_state(world.state) as journal, started() as browser:  # a browser of its own, whose clock is fast
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
-        status_file.StatusFile(daemon.config, journal, world._log)._start(daemon.report(), running=True).join()
+        write_now(status_file.StatusFile(daemon.config, journal, world._log), daemon.report())
         browser.hurry()
         browser.open(file)
         browser.run(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.disks import foreign
 from support.documents import BUYER, SELLER, invoice, order
-from support.status import text_of
+from support.status import text_of, write_now
 
 from filedrop.daemon.daemon import Daemon
 from filedrop.files.patience import within
@@ -176,7 +176,7 @@ def test_a_folder_that_hangs(make_world: Callable[..., World], monkeypatch: pyte
     world.run_once()
     with foreign(world.root / "globex", "fuse", answers=False), locked_state(world.state) as journal:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
-        StatusFile(daemon.config, journal, world._log)._start(daemon.report(), running=True).join()
+        write_now(StatusFile(daemon.config, journal, world._log), daemon.report())
         assert "doesn't respond" in text_of(world.root / "STATUS.html")
         assert "filedrop acme" in text_of(world.root / "acme" / "STATUS.html")
     assert [event["company"] for event in world.log() if event["event"] == "page.not_written"] == ["globex"]
@@ -205,7 +205,7 @@ def test_it_is_written_when_something_changes_and_else_rarely(world: World) -> N
         for turn in range(3):
             if turn == 2:
                 world.put(world.outbound / "new.xml", invoice("1"))
-            status_file._start(daemon.report(), running=True).join()
+            write_now(status_file, daemon.report())
             seen.append(
                 [(world.root / name).stat().st_ino for name in ("STATUS.html", "status.json", "acme/STATUS.html")]
             )
@@ -231,7 +231,7 @@ def test_pages_while_nothing_changes(world: World, monkeypatch: pytest.MonkeyPat
             report = daemon.report()
             polled = report.made + timedelta(seconds=passed)
             accounts = [replace(account, inbox=replace(account.inbox, last_poll=polled)) for account in report.accounts]
-            status_file._start(replace(report, accounts=tuple(accounts)), running=True).join()
+            write_now(status_file, replace(report, accounts=tuple(accounts)))
             seen.append([path.stat().st_ino for path in paths])
             assert time.monotonic() >= begun + passed
     is_written = [[now != before for now, before in zip(*pair, strict=True)] for pair in itertools.pairwise(seen)]
@@ -330,5 +330,5 @@ def test_the_administrator_has_been_told(make_world: Callable[..., World]) -> No
             (frozenset({Key("stuck", "acme")}), "Your administrator has been told; nothing is lost"),
         ):
             file = StatusFile(daemon.config, journal, world._log, reported=lambda reported=reported: reported)
-            file._start(daemon.report(), running=True).join()
+            write_now(file, daemon.report())
             assert says in text_of(world.root / "acme" / "STATUS.html")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 from support.documents import SELLER, invoice
-from support.status import text_of
+from support.status import text_of, write_now
 
 from filedrop.daemon.daemon import Daemon
 from filedrop.journal import JOURNAL
@@ -44,7 +44,7 @@ def write_status(world: World, turns: int = 2) -> StatusFile:
         daemon.run_once(lambda _daemon: None)
         file = StatusFile(daemon.config, journal, world._log)
         for _ in range(turns):
-            file._start(daemon.report(), running=True).join()
+            write_now(file, daemon.report())
         return file
 
 

@@ -18,6 +18,7 @@ from support.commands import ask
 from support.documents import BUYER, SELLER, invoice, order
 from support.faults import instead
 from support.rights import as_anyone
+from support.status import write_now
 from support.stepping import RULES, Life
 from support.systems import WINDOWS, modes
 
@@ -48,7 +49,7 @@ def reported(world: World) -> dict[str, Any]:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
         daemon.run_once(lambda _daemon: None)
         file = StatusFile(daemon.config, journal, world._log)
-        file._start(daemon.report(), running=True).join()
+        write_now(file, daemon.report())
     status = read(world.root)
     assert status
     return dict(status["companies"]["acme"])
