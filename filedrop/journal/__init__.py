@@ -30,7 +30,7 @@ from filedrop.journal.answering import Answering, GivenAnswer, InvoiceAnswer
 from filedrop.journal.documents import Documents, Duplicate, Removal, Waiver, Waivers
 from filedrop.journal.engine import NoJournal
 from filedrop.journal.errands import Errand, Errands
-from filedrop.journal.finding import Drop, Newest
+from filedrop.journal.finding import Drop, Newest, Version
 from filedrop.journal.folders import Folders
 from filedrop.journal.messages import MessageRow, Messages, changed, is_same
 from filedrop.journal.numbers import Numbers, Outcome
@@ -64,6 +64,7 @@ __all__ = [
     "Sent",
     "Total",
     "UnderWay",
+    "Version",
     "Waiver",
     "changed",
     "is_same",

@@ -88,6 +88,13 @@ _TAKEN = f"""
     {ALL} company = :company AND state = '{State.TAKEN}' AND ended IS NOT NULL AND folder = :folder
     AND msg_no IS NOT NULL ORDER BY ended DESC LIMIT 1000
 """
+# Bounded: some systems give one number to all documents.
+_VERSIONS = f"""
+    SELECT dropped_as, type, number, issue_date, sender, meaning FROM documents WHERE rowid IN (
+        SELECT rowid FROM documents WHERE number IN (SELECT value FROM json_each(:numbers))
+        ORDER BY rowid DESC LIMIT 1000
+    ) AND company = :company AND state NOT IN ('{State.FAILED}', '{State.UNREACHABLE}', '{State.TAKEN}')
+"""
 _IDENTITIES = EACH.format(column="identity", rows="TRUE")
 _CALLED = f"""
     {ALL} id IN (
@@ -127,6 +134,17 @@ class Drop(NamedTuple):
     name: str
     file: str
     sha256: str
+
+
+class Version(NamedTuple):
+    """What tells whether two documents are versions of one: the name that it was dropped with, and what it says."""
+
+    name: str
+    type: str | None
+    number: str
+    issue_date: str | None
+    sender: str | None
+    meaning: str
 
 
 class Newest(NamedTuple):
@@ -280,6 +298,11 @@ class Finding(Part):
     def taken(self, folder: str, company: str) -> list[Document]:
         """A folder's accepted documents whose files were taken before their delivery was known; the last 1,000."""
         return self._documents(_TAKEN, folder=folder, company=company)
+
+    def versions(self, company: str, numbers: Collection[str]) -> list[Version]:
+        """A company's latest documents that have one of these numbers, and are neither failed nor taken."""
+        rows = self._read(_VERSIONS, company=company, numbers=json.dumps(list(numbers))) if numbers else ()
+        return [Version(from_name(name), *row) for name, *row in rows]
 
     def search(self, known: Known, now: datetime, *, most: int) -> list[Document]:
         """The newest of the documents that this is known of."""

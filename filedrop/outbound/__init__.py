@@ -22,6 +22,7 @@
     strays        files that nobody will ever send
     stillness     whether a rescan would find nothing, because nothing has changed
     renamed       what a person has renamed in sent/, or put back there, is followed on
+    versions      copies of a document with other content, which aren't sent
     retention     removes old months of archive/, if the configuration says so
     notes         say why a document is still in sending/
     recovery      restores rows that the journal has lost

@@ -21,6 +21,7 @@ from filedrop.outbound.identified import identified_in, identified_now
 from filedrop.outbound.look import ReadyFile, is_writer_done, look_at, remember_in_use
 from filedrop.outbound.preparing import keep_copy
 from filedrop.outbound.upload import Changing, OpenedDocument
+from filedrop.outbound.versions import originals
 from filedrop.storage import sidecar
 from filedrop.storage.names import POSTED, beside, pdf_name, shortened
 from filedrop.storage.own_name import brought, clear_copy, clear_left
@@ -44,11 +45,11 @@ def claim_files(desk: Desk, names: Iterable[str]) -> Iterator[Claim]:
                 ready = look_at(desk, name)
                 if ready is not None:
                     files.append(ready)
-        known = _known_of(desk, files)
+        known, copies = _known_of(desk, files), originals(desk, files)
         while files:
             claim = None
             with desk.health.tolerant():
-                claim = _claim(desk, files[0], is_known=files[0].name in known)
+                claim = _claim(desk, files[0], is_known=files[0].name in known, copy_of=copies.get(files[0].name))
             ready = files.popleft()
             if claim is None or claim.opened is None:
                 ready.close()
@@ -70,8 +71,11 @@ def _known_of(desk: Desk, files: Iterable[ReadyFile]) -> set[str]:
     return names | desk.shared.journal.documents.known_of(desk.folder.id, drops)
 
 
-def _claim(desk: Desk, ready: ReadyFile, *, is_known: bool) -> Claim | None:
-    """Claim a file that was ready when it was read. `is_known`: a row in the journal may concern it."""
+def _claim(desk: Desk, ready: ReadyFile, *, is_known: bool, copy_of: str | None = None) -> Claim | None:
+    """Claim a file that was ready when it was read, unless it is another version of a document (`versions.originals`).
+
+    `is_known`: a row in the journal may concern it.
+    """
     try:
         if isinstance(ready.content, DocumentError):
             return _claim_new(desk, ready, is_known=True)
@@ -81,6 +85,10 @@ def _claim(desk: Desk, ready: ReadyFile, *, is_known: bool) -> Claim | None:
         for document in journal.numbers.open_like(desk.folder.id, ready.content.sha256) if is_known else ():
             if not lies_at(desk.folder, document):
                 return _claim_returned(desk, ready, document, ready.content)
+        if copy_of is not None and journal.waivers.of(desk.folder.id, ready.name) is None:
+            again = desk.shared.rules.rescan.total_seconds() if copy_of else 1.0
+            desk.scanner.remember(ready.name, ready.stamp, desk.shared.steady(), look_again=again, copy_of=copy_of)
+            return None
         return _claim_new(desk, ready, is_known=is_known)
     except InUse as error:
         remember_in_use(desk, ready.name, error)

@@ -26,13 +26,14 @@ SOON, LATER = 0.02, 2.0  # seconds until another look at a file that somebody ha
 class Seen:
     """What is remembered of a file that wasn't ready: its stamp, since when (monotonic seconds), what was wrong.
 
-    `waits_for`: the PDF that it lacks.
+    `waits_for`: the PDF that it lacks. `copy_of`: the document of which it is another version: it isn't sent.
     """
 
     stamp: FileStamp
     since: float
     fault: DocumentError | None = None
     waits_for: str = ""
+    copy_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from filedrop.model.report import LISTED, FileReport, FolderReport, StrayReport
+from filedrop.outbound.strays import CONFLICT_COPY
 from filedrop.outbound.upload import IN_USE
 from filedrop.texts.languages import date
 
@@ -104,12 +105,14 @@ def _is_incomplete(desk: Desk, name: str, seen: Seen) -> bool:
 
 def _why(desk: Desk, name: str, seen: Seen) -> str:
     """Why this file wasn't ready, and what becomes of it."""
+    if seen.copy_of:
+        return f"it has the number, type and date of {seen.copy_of}, and other content; {CONFLICT_COPY}"
     if seen.waits_for:
         return _why_without_pdf(desk, seen)
     if seen.fault is None:
-        if ready_file := desk.folder.ready.name(name):
-            return f"it waits for {ready_file}, which must not be older than this file"
-        return "its writer may not have finished; filedrop takes the file when it stops changing"
+        ready_file = desk.folder.ready.name(name)
+        unfinished = "its writer may not have finished; filedrop takes the file when it stops changing"
+        return f"it waits for {ready_file}, which must not be older than this file" if ready_file else unfinished
     what = seen.fault.message.rstrip(".")
     if seen.fault.code == IN_USE:
         return f"{what}; filedrop tries again until it can read the file"

@@ -144,14 +144,15 @@ class Scanner:
         unchanged: float = 0.0,
         fault: DocumentError | None = None,
         waits_for: str = "",
+        copy_of: str = "",
     ) -> None:
         """Remember a file that isn't ready: its stamp, `unchanged` for how many seconds, in how many to look again.
 
-        `waits_for`: the PDF that it waits for, after it was read.
+        `waits_for`: the PDF that it waits for, after it was read. `copy_of`: the document that it is a version of.
         """
         seen = self.seen.get(name)
         since = seen.since if seen and seen.stamp == stamp else now - unchanged
-        self.seen[name] = Seen(stamp, since, fault, waits_for)
+        self.seen[name] = Seen(stamp, since, fault, waits_for, copy_of)
         self._settling[name] = moment = now + look_again
         self.next_settled = min(self.next_settled, moment)
 
@@ -184,7 +185,7 @@ class Scanner:
         """Whether a file may become ready just because `settle` passes. Thread-safe."""
         if self._folder.ready.ends:
             return False
-        return any(seen.fault is None for seen in self.seen.copy().values())
+        return any(seen.fault is None and not seen.copy_of for seen in self.seen.copy().values())
 
     def forget(self, name: str) -> None:
         """Forget a file that has been claimed or is gone."""

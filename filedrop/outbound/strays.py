@@ -61,8 +61,8 @@ LIKE_OURS = marked(
     "back"
 )
 CONFLICT_COPY = marked(
-    "it is another version of a file, which a program that synchronizes folders has kept. Compare the two: delete this "
-    "one, or rename it to send it"
+    "it is another version of a file with a similar name. Compare the two: delete this one, or send it by giving it a "
+    "name that isn't similar"
 )
 READY_ALONE = marked("it shows that a file is ready, and that file isn't there")
 BEING_WRITTEN = marked("its name is that of an unfinished file, so it isn't sent")
@@ -247,7 +247,10 @@ def _in_outbound(desk: Desk) -> Iterator[PossibleStray | None]:
     folder = desk.folder
     for entry in folder.at().scan():
         name = entry.name
-        if holds(entry) or folder.is_dropped(entry) or name == MARKER or name in folder.subfolders:
+        seen = desk.scanner.seen.get(name)
+        if seen is not None and seen.copy_of:
+            yield PossibleStray(UNCHANGED, name, CONFLICT_COPY)
+        elif holds(entry) or folder.is_dropped(entry) or name == MARKER or name in folder.subfolders:
             yield None
         elif entry.is_file(follow_symlinks=False):
             yield _candidate(desk, name, NO_DOCUMENT)

@@ -11,7 +11,8 @@ import pytest
 from support.bench import CONTENT, lay
 from support.documents import invoice
 from support.drops import drop
-from support.stepping import Life
+from support.faults import instead
+from support.stepping import RULES, Life
 
 from filedrop.model.document import State
 from filedrop.outbound.strays import CONFLICT_COPY, FOLLOWED, LISTED_AT_ONCE, NO_DOCUMENT, READY_ALONE
@@ -282,3 +283,38 @@ def test_stray_that_was_there_before_the_start(bench: Bench) -> None:
     look(bench)
     (stray,) = bench.life.pipeline.reconciliation.strays.found or ()
     assert stray.since == pytest.approx(path.stat().st_ctime, abs=1)
+
+
+def test_other_version_of_a_document(make_world: Callable[..., World], clock: Clock) -> None:
+    """A copy with other content and a name that contains the document's stays and is reported; renamed, it is sent."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    world.drop("Kopie von inv-500.xml", invoice("500", note="a copy"))
+    world.drop("inv-500.xml", invoice("500"))
+    world.drop("inv-5001.xml", invoice("5001"))
+    life.go_on(300)
+    world.drop("inv-500 - Copy (2).xml", invoice("500", note="another copy"))
+    world.drop("inv-500-2027.xml", invoice("500", note="another date").replace(b"2026-11-20", b"2027-11-20"))
+    life.go_on(1000)
+    assert sorted(world.accepted()) == ["inv-500-2027.xml", "inv-500.xml", "inv-5001.xml"]
+    strays = {stray.name: stray.why for stray in life.pipeline.reconciliation.strays.found or ()}
+    assert strays == dict.fromkeys(["Kopie von inv-500.xml", "inv-500 - Copy (2).xml"], CONFLICT_COPY)
+    why = {file.path.name: file.why for file in life.pipeline.report.waiting}
+    assert why["Kopie von inv-500.xml"].startswith("it has the number, type and date of inv-500.xml, and other content")
+    (world.outbound / "Kopie von inv-500.xml").rename(world.outbound / "other.xml")
+    life.go_on(300)
+    assert world.accepted()["Kopie von inv-500.xml"] == 1
+    life.drop()
+
+
+def test_other_version_of_a_document_that_failed(make_world: Callable[..., World], clock: Clock) -> None:
+    """Where the document has failed, its other version is sent."""
+    world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    world.front.next("POST /outbox", instead(422, "no"))
+    world.drop("inv-500.xml", invoice("500"))
+    life.go_on(300)
+    world.drop("inv-500-corrected.xml", invoice("500", note="corrected"))
+    life.go_on(300)
+    assert world.places() == {"inv-500.xml": "failed", "inv-500-corrected.xml": "archive/2020-06"}
+    life.drop()

@@ -1,0 +1,71 @@
+"""Files in `outbound/` that are other versions of documents: copies that a program or a person has made and changed.
+
+After a conflict, a program that synchronizes folders keeps both versions, and names one of them in a person's language.
+So they are recognized by what is in them, and by a name that contains the other's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from filedrop.errors import DocumentError
+from filedrop.journal import Version
+from filedrop.model.twins import same_company
+from filedrop.storage.names import stem
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from filedrop.outbound.desk import Desk
+    from filedrop.outbound.look import ReadyFile
+
+
+def originals(desk: Desk, files: Collection[ReadyFile]) -> dict[str, str]:
+    """Those of these files that are other versions of a document, each with the name of that. Raises JournalError.
+
+    The document is in the journal, and neither failed nor taken; or it is among the files, with a shorter name. ""
+    where a file with such a name isn't ready yet: it may be the document.
+    """
+    read = [version for ready in files if (version := _version(ready)) is not None]
+    known = desk.shared.journal.documents.versions(desk.folder.company, [version.number for version in read])
+    unready = {name for name, seen in desk.scanner.seen.items() if not (seen.fault or seen.waits_for or seen.copy_of)}
+    unready.update(desk.scanner.ready)
+    waiting = {version.name: "" for version in read if not unready.isdisjoint(_shorter_names(version.name))}
+    return waiting | {
+        version.name: other.name
+        for version in read
+        for other in (*known, *(new for new in read if len(stem(new.name)) < len(stem(version.name))))
+        if _are_versions(version, other)
+    }
+
+
+def _version(ready: ReadyFile) -> Version | None:
+    content = ready.content
+    if isinstance(content, DocumentError) or not (content.number and content.issue_date):
+        return None
+    said = content.found.get("sender")
+    sender = said.id if said else None
+    return Version(ready.name, content.root_name, content.number, content.issue_date, sender, content.meaning)
+
+
+def _are_versions(version: Version, other: Version) -> bool:
+    """Whether they are the same document by number, type, date and sender, with other content and related names."""
+    is_same = (version.type, version.number, version.issue_date) == (other.type, other.number, other.issue_date)
+    from_one = not (version.sender and other.sender) or same_company(version.sender, other.sender)
+    return is_same and from_one and version.meaning != other.meaning and _are_related(version.name, other.name)
+
+
+def _shorter_names(name: str) -> set[str]:
+    """The names that are related to this one, and shorter: of each part of its stem that has a beginning and an end."""
+    whole = stem(name)
+    begins = [found.start() for found in re.finditer(r"(?<![^\W_])[^\W_]", whole)]
+    ends = [found.end() for found in re.finditer(r"[^\W_](?![^\W_])", whole)]
+    parts = {whole[begin:end] for begin in begins for end in ends if begin < end}
+    return {f"{part}{name.removeprefix(whole)}" for part in parts} - {name}
+
+
+def _are_related(name: str, other: str) -> bool:
+    """Whether one name has the other's stem in it as a whole, with more around it: `1001` isn't in `10011`."""
+    short, long = sorted((stem(name).casefold(), stem(other).casefold()), key=len)
+    return short != long and re.search(rf"(?<![^\W_]){re.escape(short)}(?![^\W_])", long) is not None
