@@ -39,6 +39,7 @@ from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
 from filedrop.journal import JOURNAL, Journal
+from filedrop.outbound.health import LEARNS
 from filedrop.process.lock import is_running
 from filedrop.status.folders import HUNG, folders, outdated
 from filedrop.status.lately import unproven
@@ -306,8 +307,7 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
     if older := outdated(folder, journal):
         yield CheckResult(about, "warning", older)
     if isinstance(folder, OutboundFolder):
-        how, why = mode(folder.path, config.companies[folder.company].watch)
-        yield CheckResult(about, "ok", f"new files are found by {how}: {why}")
+        yield from _outbound(config, folder, journal)
     if isinstance(folder, InboundFolder):
         yield from _answers(config, folder)
         free, least = free_space(folder.path), config.inbound.min_free
@@ -321,6 +321,15 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
         else:
             limit = f"; below {size(least)} (inbound.min_free), nothing is fetched" if least else ""
             yield CheckResult(about, "ok", f"{size(free)} free{limit}")
+
+
+def _outbound(config: Config, folder: OutboundFolder, journal: Journal | None) -> Iterator[CheckResult]:
+    """How new files are found, and that nothing is sent yet."""
+    about, marker = str(folder.path), read_marker(folder.at())
+    if journal and marker and not journal.folders.is_settled(marker.folder):
+        yield CheckResult(about, "ok", f"{LEARNS}; nothing is sent before that: see filedrop status")
+    how, why = mode(folder.path, config.companies[folder.company].watch)
+    yield CheckResult(about, "ok", f"new files are found by {how}: {why}")
 
 
 def _answers(config: Config, folder: InboundFolder) -> Iterator[CheckResult]:

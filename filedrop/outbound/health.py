@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from filedrop.storage.folders import OutboundFolder
 
+LEARNS = "filedrop learns from the sidecars here what was sent"
+
 
 class FolderHealth:
     """What is wrong with a folder, in sentences; "" where nothing is. What is new is logged.
@@ -52,6 +54,10 @@ class FolderHealth:
         if self.trouble:
             self._log.info("folder.back", **self._facts())
         self.trouble = ""
+
+    def report_learning(self, read: int) -> None:
+        """Report that so many sidecars were read from which the journal learns, in place of all else."""
+        self.trouble = f"{LEARNS}: {read:,} read; nothing is sent before that"
 
     def report_outdated(self, why: str) -> None:
         """Report that the journal is older than the folder."""

@@ -84,7 +84,7 @@ class OutboundPipeline:
         self.put, self.folder = mailbox.put, folder
         self.was_scanned = self.is_accounted_for = self.is_hindered = False
         self._answers = partial(workers.answers, self)
-        self.reconciliation = Reconciliation(desk, self._answers)
+        self.reconciliation = Reconciliation(desk, self._show_progress)
         self._stillness = Stillness(desk, self.reconciliation)
         self._reporter = Reporter(desk, self.reconciliation.strays)
         self._shared = shared
@@ -211,6 +211,10 @@ class OutboundPipeline:
             return False
         room, half = self._handover.room, self._shared.window.size // 2
         return room > 0 and (room >= half or self._handover.is_idle() or not self._shared.ready())
+
+    def _show_progress(self) -> None:
+        self._answers()
+        self._reporter.renew()
 
     def _take_up_folder(self) -> bool:
         """Take up the folder, compare and scan it as far as due. False if it is unavailable; a change is logged."""

@@ -61,6 +61,8 @@ def restore(desk: Desk) -> Generator[None, None, OSError | None]:
     """
     journal, moved, claimed = desk.shared.journal, list[Document](), list[Document]()
     troubles: list[OSError] = []
+    if desk.health.trouble:  # which has ended: the folder was taken up
+        desk.health.report_learning(0)
     for number, document in enumerate(_restored(desk.folder, troubles), 1):
         row = journal.documents.by_id(document.id)
         if companions(document):
@@ -77,6 +79,7 @@ def restore(desk: Desk) -> Generator[None, None, OSError | None]:
             journal.documents.record_all(moved)
             journal.documents.restore(claimed)
             moved, claimed = [], []
+            desk.health.report_learning(number)
             yield
     journal.documents.record_all(moved)
     journal.documents.restore(claimed)

@@ -226,6 +226,33 @@ def test_it_is_said(world: World) -> None:
     world.invariants()
 
 
+def test_status_while_filedrop_learns(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a take-over, status shows how many sidecars filedrop has read, and demands no take-over; check agrees."""
+    monkeypatch.setattr("filedrop.outbound.recovery.ROWS_AT_ONCE", 2)
+    world = make_world(clock=(clock := Clock()).true)
+    for number in range(5):
+        world.drop(f"invoice-{number}.xml", invoice(str(number)))
+    world.run_once()
+    shutil.rmtree(world.state)
+    life, said = Life(world, clock), list[str]()
+    try:
+        life.go_on(10)
+        pipeline = next(iter(life.service.accounts[0].pipelines))
+        assert "check --take-over" in pipeline.report.trouble
+        assert ask(world, "check", "--take-over").status == 0
+        assert f"{world.outbound}: filedrop learns from the sidecars here what was sent" in ask(world, "check").says
+        monkeypatch.setattr(pipeline, "_answers", lambda: said.append(pipeline.report.trouble))
+        life.go_on(600)
+        learns = "filedrop learns from the sidecars here what was sent: {} read; nothing is sent before that"
+        assert {learns.format(2), learns.format(4)} <= set(said)
+        assert not any("take-over" in why for why in said[1:])  # the first is before anything was learned
+        assert not pipeline.report.trouble
+        assert "filedrop learns" not in ask(world, "check").says
+    finally:
+        life.stop()
+    world.invariants()
+
+
 def test_nothing_is_said_of_an_older_marker(world: World) -> None:
     """A marker that was written before the journal's latest records, as after a power cut, is no cause for doubt."""
     world.run_once()
