@@ -301,7 +301,7 @@ def test_a_message_level_status(world: World) -> None:
     status = (case("response-mls-from-access-point") / "mls.xml").read_bytes()
     message_id = sent[world.sidecar("invoice.xml")["msg_no"]]
     number = world.receive(status.replace(b"ID-OF-THE-MESSAGE", message_id.encode()), sender="0242:000123")
-    _assert_rejected(world, number, "0242:000123", "Number too long for our system (/Invoice/cbc:ID)")
+    _assert_rejected(world, number, "the access point 0242:000123", "Number too long for our system (/Invoice/cbc:ID)")
     assert "responses" not in world.sidecar("other.xml")
 
 
@@ -319,7 +319,10 @@ def test_statuses_for_the_access_point(world: World) -> None:
     responses = world.sidecar("invoice.xml")["responses"]
     assert sorted(response["code"] for response in responses) == ["AB", "AP", "RE"]
     shown = world.filedrop("status").stdout
-    assert f"0242:000123 rejected it in message {number}: The number is longer than 20 characters" in shown
+    assert (
+        f"the access point 0242:000123 rejected it in message {number}: The number is longer than 20 characters"
+        in shown
+    )
     assert shown.count("rejected it in message") == 1
     assert world.filedrop("status", "--check").returncode == 1
     assert not world.delivered()

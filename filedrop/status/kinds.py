@@ -79,11 +79,11 @@ KINDS: dict[Kind, KindOf] = {
     "rejected": KindOf(
         noun=_DOCUMENTS,
         title=plural("{number} rejected by the receiver", "{number} rejected by the receiver"),
-        advice=marked("read the receiver's response in inbound/, and send a corrected document"),
+        advice=marked("read the note next to the document (.rejected.txt), and send a corrected document"),
         has_reasons=True,
         lately=(
             "rejected by the receiver",
-            "read each response in inbound/ or in the document's sidecar, and send a corrected document",
+            "read the note next to each document (.rejected.txt), and send a corrected document",
         ),
         by_the_journal=True,
     ),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from filedrop.model.response import Response
 
 REJECTED = marked("{sender} rejected it in message {number}")
+BY_ACCESS_POINT = marked("the access point {sender} rejected it in message {number}")
 STATUS = marked('message {number} reports the status "{status}" ({code})')
 _WITH_REASON = marked("{rejection}: {reason}")
 
@@ -89,7 +90,9 @@ def describe(response: Response, sender: str, unclear: str = "") -> str:
         status = Translatable(partial(in_language, response.words, means))
         said = Translatable.of(STATUS, number=response.msg_no, status=status, code=response.code)
     else:
-        said = Translatable.of(REJECTED, sender=sender, number=response.msg_no)
+        said = Translatable.of(
+            BY_ACCESS_POINT if response.is_by_access_point else REJECTED, sender=sender, number=response.msg_no
+        )
     if unclear:
         return f"{said}{unclear}{': ' if response.reason else ''}{response.reason}"
     reason = Translatable(partial(reason_in, response.reason))

@@ -113,7 +113,9 @@ def test_the_status_of_a_message_by_an_access_point(world: World) -> None:
     number = world.receive(message_level("mls", message.uuid, "It is too long."), sender="0242:000123")
     tie_responses(world)
     assert rejected_in(world.sidecar("invoice.xml")) == [number]
-    assert rejections(world) == [f"acme: invoice.xml: 0242:000123 rejected it in message {number}: It is too long."]
+    assert rejections(world) == [
+        f"acme: invoice.xml: the access point 0242:000123 rejected it in message {number}: It is too long."
+    ]
 
 
 def test_words_of_a_status_by_an_access_point(world: World) -> None:
