@@ -80,6 +80,8 @@ class Parse:
             parser.Parse(b"", True)  # noqa: FBT003 - a C function, which takes no keyword
         except expat.ExpatError as error:
             raise DocumentError(self._not_well_formed(error, form, left)) from error
+        finally:
+            del self._parser  # its handlers are ours: only the garbage collector would free both, and its buffer
 
     def _not_well_formed(self, error: expat.ExpatError, form: Form, left: Iterator[bytes]) -> Text:
         """What is wrong; `left` are the pieces behind the one that is parsed. Raises DocumentError from them."""

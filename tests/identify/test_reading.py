@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import gc
 import hashlib
 import io
 import tracemalloc
@@ -29,6 +30,22 @@ relaxed = settings(
 
 def reading_of(document: bytes, **how: object) -> Reading:
     return read(io.BytesIO(document), **how)  # type: ignore[arg-type] # each test gives what read takes
+
+
+@pytest.mark.parametrize("document", [invoice(), b"<broken>"])
+def test_nothing_is_left_to_the_garbage_collector(document: bytes) -> None:
+    """A reading frees all that it took at its end: nothing grows until the collector runs."""
+    with contextlib.suppress(DocumentError):
+        reading_of(document)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            with contextlib.suppress(DocumentError):
+                reading_of(document)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def sent(document: bytes) -> bytes:
