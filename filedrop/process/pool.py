@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import threading
 import time
 from collections import Counter, deque
@@ -17,39 +18,36 @@ if TYPE_CHECKING:
 
     Task = Callable[[], None]
 
-QUICK = 0.002  # seconds that a task takes at most while taking turns is faster; some may take longer,
-IN_A_ROW = 3  # but not so many
-HELD_UP = 0.01  # seconds after which the only thread at work is held up by its task
+QUICK = 0.002  # seconds that a task waits at most, beside its own work, while taking turns is faster
+LATEST = 8  # of so many tasks, two must be so: any may wait for Python, or for the rest of the computer
 
 
 class Pace:
-    """How quick the latest tasks were. Thread-safe.
+    """How long the latest tasks waited, and worked (CPU). Thread-safe.
 
     `is_quick`: threads that work one after the other are faster than several at the same time, which would spend most
-    of it on passing Python to each other.
+    of it on passing Python to each other. `held_up`: seconds after which a task waits for something; then the next one
+    begins beside it.
     """
 
     def __init__(self) -> None:
-        self._long = IN_A_ROW  # tasks since the last quick one
+        self.is_quick = False
+        self.held_up = QUICK
+        self._latest = ((math.inf, 0.0),) * LATEST
 
-    @property
-    def is_quick(self) -> bool:
-        """Whether the latest tasks were quick."""
-        return self._long < IN_A_ROW
-
-    def note(self, seconds: float) -> None:
-        """Note how long a task took, or that one takes so long already."""
-        if seconds <= QUICK:
-            self._long = 0
-        else:
-            self._long += 1 if seconds < HELD_UP else IN_A_ROW
+    def note(self, seconds: float, worked: float) -> None:
+        """Note how long a task took, and how much of that was its own work."""
+        self._latest = (*self._latest[1:], (seconds - worked, worked))
+        waits, works = map(sorted, zip(*self._latest, strict=True))
+        self.is_quick = waits[1] <= QUICK
+        self.held_up = QUICK + 2 * works[LATEST // 2]
 
 
 class Pool:
     """Up to `workers` threads, started when needed. `attempt` runs a task and survives its errors; `pace` of the tasks.
 
     While tasks are quick, one thread does them all, and the others begin as soon as it is held up. `on_lull` is called
-    when all tasks have ended, and after each that isn't quick: the next one may take as long.
+    when all tasks have ended, and after each while they aren't quick: the next one may take as long.
 
     Companies take turns: the next task is one of the company with the fewest running, and of these, of the one that has
     waited longest for its turn. At most `each` tasks of a company run at the same time.
@@ -145,8 +143,9 @@ class Pool:
                         return
                     self._rest()
                 task, begun = self._begin(company), self._begun
+            worked = time.thread_time()
             self._attempt(f"{self._name} for {company}" if company else self._name, task)
-            self.pace.note(time.monotonic() - begun)
+            self.pace.note(time.monotonic() - begun, time.thread_time() - worked)
             if not self.pace.is_quick:
                 self._on_lull()
 
@@ -157,18 +156,16 @@ class Pool:
         self._idle += 1
         if self.is_idle():
             self._on_lull()
-        self._change.wait(HELD_UP if watches else None)
+        self._change.wait(self.pace.held_up if watches else None)
         self._idle -= 1
         if watches:
             self._is_watched = False
 
     def _next_company(self) -> str | None:
         """Whose turn it is; None where nobody has a task that may run now."""
-        if self.pace.is_quick and self._running.total():
-            passed = time.monotonic() - self._begun
-            if passed < HELD_UP:
-                return None
-            self.pace.note(passed)
+        is_held_up = time.monotonic() - self._begun >= self.pace.held_up
+        if self.pace.is_quick and self._running.total() and not is_held_up:
+            return None
         may_run = [company for company in self._tasks if self._running[company] < self._each]
         return min(may_run, key=lambda company: (self._running[company], self._turns.get(company, 0)), default=None)
 

@@ -165,7 +165,8 @@ def test_turns(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("filedrop.inbound.delivery.BATCH", 2)
     landing.fetched("1")
     landing.step()
-    landing.context.pace.note(0.0)
+    for _ in range(2):
+        landing.context.pace.note(0.0, 0.0)
     landing.receive("2", "3", "4")
     landing.bring(2, 3, 4)
     landing.step()

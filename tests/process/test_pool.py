@@ -6,14 +6,14 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
+
 from filedrop.process import pool as pool_module
-from filedrop.process.pool import HELD_UP, QUICK, Pace, Pool
+from filedrop.process.pool import LATEST, QUICK, Pace, Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
-
-    import pytest
 
 
 def test_the_system_has_no_thread(without_threads: Callable[[str], AbstractContextManager[None]]) -> None:
@@ -88,7 +88,6 @@ def test_lull_while_others_are_under_way() -> None:
 def test_quick_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Quick tasks are done one after the other, however many threads there are."""
     monkeypatch.setattr(pool_module, "QUICK", 60.0)
-    monkeypatch.setattr(pool_module, "HELD_UP", 120.0)
     inside, most, ended = list[int](), list[int](), threading.Semaphore(0)
     pool = Pool(4, name="fetch", attempt=lambda _, task: task())
 
@@ -98,11 +97,14 @@ def test_quick_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
         inside.remove(number)
         ended.release()
 
-    pool.submit(partial(task, 0), lambda: None)
-    assert ended.acquire(timeout=60)
-    for number in range(1, 200):
+    for number in range(2):  # two are enough to know
         pool.submit(partial(task, number), lambda: None)
-    assert all(ended.acquire(timeout=60) for _ in range(1, 200))
+        assert ended.acquire(timeout=60)
+        while not pool.is_idle():
+            pass
+    for number in range(2, 200):
+        pool.submit(partial(task, number), lambda: None)
+    assert all(ended.acquire(timeout=60) for _ in range(2, 200))
     assert set(most) == {1}
     pool.close(60)
 
@@ -122,12 +124,34 @@ def test_a_task_that_takes_long_among_quick_ones() -> None:
     pool.close(60)
 
 
-def test_pace() -> None:
-    """A few long tasks among quick ones change nothing, several in a row do, and one by which a thread is held up."""
+def modes(tasks: Iterable[tuple[float, float]]) -> list[bool]:
+    """Whether threads take turns, at first and after each change, by how long each task waited and worked."""
     pace = Pace()
-    assert not pace.is_quick
-    for seconds, is_quick in ((QUICK, True), (2 * QUICK, True), (2 * QUICK, True), (2 * QUICK, False), (0, True)):
-        pace.note(seconds)
-        assert pace.is_quick is is_quick
-    pace.note(HELD_UP)
-    assert not pace.is_quick
+    found = [pace.is_quick]
+    for waited, worked in tasks:
+        pace.note(waited + worked, worked)
+        found += [pace.is_quick] if pace.is_quick is not found[-1] else []
+    return found
+
+
+@pytest.mark.parametrize("worked", [0.0003, 0.02])
+def test_pace(worked: float) -> None:
+    """Threads take turns as long as tasks wait for little: their own work doesn't count, and few long waits don't."""
+    little, long, hung = QUICK / 4, 5 * QUICK, 1.0
+    quick = [(little, worked)] * 100
+    slow = [(long, worked)] * 100
+    for wait in (long, hung):
+        one_of_ten = [(wait if number % 10 == 0 else little, worked) for number in range(1200)]
+        assert modes([*one_of_ten, *[(wait, worked)] * 6, *quick]) == [False, True]
+    one_of_ten = [(little if number % 10 == 0 else long, worked) for number in range(1200)]
+    assert modes(one_of_ten) == [False]
+    assert modes([*quick, *slow, *quick]) == [False, True, False, True]
+
+
+@pytest.mark.parametrize("worked", [0.0, 0.02])
+def test_held_up(worked: float) -> None:
+    """A task is held up only when it takes longer than twice the work of the latest ones."""
+    pace = Pace()
+    for _ in range(LATEST):
+        pace.note(worked, worked)
+    assert pace.held_up == QUICK + 2 * worked
