@@ -286,7 +286,8 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
     try:
         folder.check_ownership(journal)
     except NotYetThere as error:
-        yield CheckResult(about, "ok", str(error))
+        why = _why_unfit(folder.missing_folders()[0].parent)
+        yield CheckResult(about, "failed" if why else "ok", why or str(error))
         return
     except FolderUnavailable as error:
         yield CheckResult(about, "failed", str(error))
@@ -321,6 +322,15 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
         else:
             limit = f"; below {size(least)} (inbound.min_free), nothing is fetched" if least else ""
             yield CheckResult(about, "ok", f"{size(free)} free{limit}")
+
+
+def _why_unfit(within: Path) -> str:
+    """Why a folder that is created in this one couldn't be used, "" where it could: it is tried, and nothing left."""
+    try:
+        refusal = try_folder(Directory.open(within)).refusal
+    except OSError as error:
+        return f"it doesn't exist yet, and can't be created: {explain(error, within)}"
+    return refusal and f"it doesn't exist yet, and couldn't be used: in {within}, {refusal}"
 
 
 def _outbound(config: Config, folder: OutboundFolder, journal: Journal | None) -> Iterator[CheckResult]:

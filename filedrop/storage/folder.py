@@ -197,7 +197,7 @@ class Folder:
                 ) from None
             if self.path.exists():
                 raise FolderUnavailable("it is not a folder; name another in the configuration") from None
-            within = self._missing_folders()[0].parent
+            within = self.missing_folders()[0].parent
             if not may_use(within):
                 lacks = shortage(within) or explain(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), within)
                 cause = Cause.OUTSIDE if within == self._below else Cause.OTHER
@@ -275,13 +275,13 @@ class Folder:
         return [entry.name for entry in missing]
 
     def _make(self) -> Directory:
-        for missing in self._missing_folders():
+        for missing in self.missing_folders():
             within = Directory.open(missing.parent)
             clear_drafts(within)
             make_folder(within / missing.name)
         return Directory.open(self.path, lambda: self.abilities)
 
-    def _missing_folders(self) -> list[Path]:
+    def missing_folders(self) -> list[Path]:
         """This folder and its missing parents, the outermost first. Raises FolderUnavailable."""
         missing = [self.path]
         while not missing[-1].parent.is_dir():

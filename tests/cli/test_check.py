@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -18,10 +19,12 @@ from support.codelists import lists, publish
 from support.documents import BUYER, SELLER, invoice
 from support.faults import instead
 from support.rights import as_anyone
+from support.sharing import SHARE
 from support.systems import modes
 
 from filedrop.cli.checking import code_list_found
 from filedrop.config.codelists import load_lists
+from filedrop.files import trial
 from filedrop.identify import codelist
 from filedrop.process.lock import JOURNAL
 from filedrop.status.lately import unproven
@@ -58,6 +61,25 @@ def test_before_the_first_start(filedrop: Filedrop, world: World) -> None:
     before = everything_below(world.base)
     assert filedrop("check").returncode == 0
     assert everything_below(world.base) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows renames without replacing on each file system")
+def test_folders_that_could_not_be_used(filedrop: Filedrop, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that doesn't exist yet is tried at its nearest parent, before the first start."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(trial, "file_system", lambda _: SHARE)
+    monkeypatch.setattr(os, "link", refuse)
+    before = sorted(world.root.rglob("*"))
+    done = filedrop("check", "--json")
+    said = {row["about"]: row for row in map(json.loads, done.stdout.splitlines())}[str(world.inbound)]
+    assert said["result"] == "failed"
+    assert f"it doesn't exist yet, and couldn't be used: in {world.inbound.parent}" in said["says"]
+    assert "neither links nor an exclusive rename" in said["says"]
+    assert done.returncode == 1
+    assert sorted(world.root.rglob("*")) == before
 
 
 def test_company_that_has_received_nothing(filedrop: Filedrop, world: World) -> None:
