@@ -113,7 +113,8 @@ _ADD_DOCUMENTS = _ADD.format(
 )
 _IN_ANOTHER_STATE = """
     written JOIN before USING (id)
-    WHERE written.state <> before.state AND written.state IN ('sent', 'delivered', 'failed', 'unreachable')
+    WHERE written.state <> before.state AND before.state <> 'taken'
+        AND written.state IN ('sent', 'delivered', 'failed', 'unreachable')
 """
 _COUNT = """
     INSERT INTO changes (folder, counted) SELECT folder, count(*) FROM written GROUP BY folder

@@ -222,9 +222,11 @@ DEFINITIONS = (
         {_ADD_DOCUMENT}
     END
     """,
+    # A document that was taken can only come back to where it was counted.
     f"""
     CREATE TRIGGER total_update AFTER UPDATE OF state ON documents
-    WHEN NEW.state <> OLD.state AND NEW.state IN ('sent', 'delivered', 'failed', 'unreachable') BEGIN
+    WHEN NEW.state <> OLD.state AND OLD.state <> 'taken'
+        AND NEW.state IN ('sent', 'delivered', 'failed', 'unreachable') BEGIN
         {_ADD_DOCUMENT}
     END
     """,

@@ -552,6 +552,7 @@ def test_sent_folder_that_comes_back(make_world: Callable[..., World], clock: Cl
     life.go_on(300)
     (document,) = life.journal.documents.in_state(State.SENT)
     assert (document.file, document.history[-1].event) == ("invoice.xml", CAME_BACK)
+    assert [total.number for total in life.journal.totals.events() if total.event == "sent"] == [1]
     life.go_on(9000)
     assert world.places()["invoice.xml"].startswith("archive/")
     beside = world.outbound / world.places()["invoice.xml"] / "invoice.xml.json"
