@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 MATTERS = ("overdue", "failed", "stuck")  # counts of what needs attention in any case
+_COUNTED_IN = {"received": "inbound", **dict.fromkeys(("waiting", "sending", "sent", "failed"), "outbound")}
 _WRITTEN = "`state` and `root`"
 _MOMENTS: tuple[Literal["written", "configured"], ...] = ("written", "configured")
 _FOLDERS: tuple[Literal["root", "state"], ...] = ("root", "state")
@@ -202,7 +203,11 @@ def _show(now: Status) -> None:
     for matter in now["matters"]:
         for line in _matter_lines(matter, now):
             tell(line)
-    show_table(["company", *COUNTS], [[name, *_counts(company)] for name, company in now["companies"].items()])
+    rows = [[name, *_counts(company, is_seen=now["heard"] is not None)] for name, company in now["companies"].items()]
+    shown = [row for row in rows if len(rows) <= LISTED or {*row[1:]} != {"-"}]
+    show_table(["company", *COUNTS], shown)
+    if quiet := len(rows) - len(shown):
+        say(f"{quiet} {'company' if quiet == 1 else 'companies'}: nothing to report")
     show_table(
         ["account", "reachable", "login", "unread", "for nobody", "last poll"],
         [_account(name, account) for name, account in now["accounts"].items()],
@@ -231,10 +236,13 @@ def _matter_lines(matter: Matter, now: Status) -> Iterator[str]:
         yield f"{whose}: {matter['kind']}: {more}"
 
 
-def _counts(company: CompanyStatus) -> Iterator[str]:
+def _counts(company: CompanyStatus, *, is_seen: bool) -> Iterator[str]:
+    """The counts; `?` for files in a folder that is away. `is_seen`: filedrop ran, so a missing folder isn't new."""
+    away = {folder["use"] for folder in company["folders"] if is_seen and not folder["available"]}
     for count in COUNTS:
         held = " (held)" if count == "waiting" and company["held"] else ""
-        yield f"{company[count] or '-'}{held}"
+        nothing = "?" if _COUNTED_IN.get(count) in away else "-"
+        yield f"{company[count] or nothing}{held}"
 
 
 def _account(name: str, account: AccountStatus) -> list[object]:

@@ -571,11 +571,23 @@ def test_root_that_hangs(world: World) -> None:
 
 def test_a_folder_that_is_not_mounted(filedrop: Filedrop, world: World) -> None:
     """A folder whose marker is gone is reported as unavailable, with what to do."""
-    world.run_once()
+    filedrop("run", "--once")
     (world.outbound / ".filedrop").unlink()
     told = filedrop("status").stdout
+    assert re.search(r"acme +\? +\? +- +\? +- +\? +- +-", told)  # what is in outbound/ isn't known
     assert f"{world.outbound}: unavailable: its .filedrop is missing" in told
     assert "filedrop check --take-over" in told
+
+
+def test_many_companies(make_world: Callable[..., World]) -> None:
+    """Of many companies, status lists those with something, and counts the others."""
+    world = make_world(companies={f"c{number}": "{participants: []}" for number in range(25)})
+    (world.root / "c7" / "outbound").mkdir(parents=True)
+    (world.root / "c7" / "outbound" / "a.xml").write_bytes(order())
+    told = ask(world, "status").says
+    assert "c7 1 - - - - - - -" in told
+    assert "c8 " not in told
+    assert "25 companies: nothing to report" in told
 
 
 @contextmanager
