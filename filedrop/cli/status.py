@@ -203,11 +203,7 @@ def _show(now: Status) -> None:
     for matter in now["matters"]:
         for line in _matter_lines(matter, now):
             tell(line)
-    rows = [[name, *_counts(company, is_seen=now["heard"] is not None)] for name, company in now["companies"].items()]
-    shown = [row for row in rows if len(rows) <= LISTED or {*row[1:]} != {"-"}]
-    show_table(["company", *COUNTS], shown)
-    if quiet := len(rows) - len(shown):
-        say(f"{quiet} {'company' if quiet == 1 else 'companies'}: nothing to report")
+    _show_companies(now)
     show_table(
         ["account", "reachable", "login", "unread", "for nobody", "last poll"],
         [_account(name, account) for name, account in now["accounts"].items()],
@@ -222,6 +218,15 @@ def _show(now: Status) -> None:
     for name, company in now["companies"].items():
         for line in lines_of(company, [count for count in COUNTS if count not in MATTERS], named):
             tell(f"{name}: {line}")
+
+
+def _show_companies(now: Status) -> None:
+    """Show what each company has; of many, those that have something."""
+    rows = [[name, *_counts(company, is_seen=now["heard"] is not None)] for name, company in now["companies"].items()]
+    shown = [row for row in rows if len(rows) <= LISTED or {*row[1:]} != {"-"}]
+    show_table(["company", *COUNTS], shown)
+    if quiet := len(rows) - len(shown):
+        say(f"{quiet} {'company' if quiet == 1 else 'companies'}: nothing to report")
 
 
 def _matter_lines(matter: Matter, now: Status) -> Iterator[str]:
