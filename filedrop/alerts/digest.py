@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from filedrop.journal import Total, UnderWay
 
-EVENTS = (marked("received"), marked("delivered"))
+EVENTS = {"received": marked("received"), "delivered": marked("delivered"), "unreachable": marked("not on Peppol")}
 FAILED = marked("failed")
 UNDER_WAY = marked("still under way")
 
@@ -55,7 +55,11 @@ def figures(
     """
     unfinished = list(under_way)
     return {
-        company: {event: _new(number, before.get(company, {}).get(event, 0)) for event, number in sums.items()}
+        company: {
+            EVENTS.get(event, event): new
+            for event, number in sums.items()
+            if (new := _new(number, before.get(company, {}).get(event, 0))) or event != "unreachable"
+        }
         | {FAILED: len(failed[company])}
         | {UNDER_WAY: sum(state.number for state in unfinished if state.company == company)}
         for company, sums in now.items()

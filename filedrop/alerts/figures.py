@@ -61,7 +61,7 @@ BUILD = Figure("gauge", "filedrop_build_info", "The version that runs.", ("versi
 
 _EVENTS = {"sent": SENT, "delivered": DELIVERED, "received": RECEIVED}
 _COUNTED_IN: dict[str, tuple[Count, ...]] = {
-    "outbound": ("waiting", "sending", "sent", "failed"),
+    "outbound": ("waiting", "sending", "sent", "failed", "unreachable"),
     "inbound": ("received",),
 }
 _BY_THE_JOURNAL: tuple[Count, ...] = ("doubt", "overdue", "stuck")

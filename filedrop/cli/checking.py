@@ -73,6 +73,9 @@ def preparation_found(config: Config) -> Iterator[CheckResult]:
         if company.prepare.is_on:
             says = f"{company.name}: what is posted differs from what is dropped ({company.prepare.what})"
             yield CheckResult(CONFIGURATION, "ok", says)
+        if company.unreachable != "directory" and not company.prepare.has_pdfs:
+            says = "puts documents into not-on-peppol/ without their PDFs: set prepare.pdf to beside"
+            yield CheckResult(CONFIGURATION, "warning", f"{company.name}: unreachable: {company.unreachable} {says}")
 
 
 def mapping_found(config: Config) -> Iterator[CheckResult]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from filedrop.storage.folders import OutboundFolder
     from filedrop.validation import Validator
 
-SENDS, FAILS, HELD, NOT_READY = "would send", "would fail", "held", "not ready"
+SENDS, ASIDE, FAILS, HELD, NOT_READY = "would send", "would be put aside", "would fail", "held", "not ready"
 
 
 def show_dry_run(config: Config, *, as_json: bool) -> bool:
@@ -112,7 +112,7 @@ def _judged(
     except OSError as error:
         return document, FAILS, f"it can't be read: {explain(error)}"
     if document.error:
-        return document, FAILS, document.error.message
+        return document, ASIDE if document.state is State.UNREACHABLE else FAILS, document.error.message
     first = duplicate_of(config, document, journal) if journal else None
     if first:
         return document, FAILS, duplicate(first).message
@@ -169,7 +169,7 @@ def as_claimed(
         document = as_dropped(company, folder.id, entry.name, own)
         if journal.waivers.of(known, entry.name) == Waiver(reading.sha256, opened.stamp.modified):
             document = document.but(history=(Event(document.claimed, LET_THROUGH),))
-    return identified(by, document, reading, config.outbound, document.claimed)
+    return identified(by, document, reading, company.apply_to(config.outbound), document.claimed)
 
 
 def duplicate_of(config: Config, document: Document, journal: Journal) -> Document | None:

@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 WHO = "an administrator" if sys.platform == "win32" else "root"
 _COMPANY = re.compile(r"^  acme:\n(?:    .*\n)+", re.MULTILINE)  # in the example
+_ASIDE = {"^  #unreachable: .*": "  unreachable: aside", "^  #prepare: .*": "  prepare: {pdf: beside}"}
 
 
 class Company(NamedTuple):
@@ -261,6 +262,8 @@ def _filled_in(text: str, answers: Mapping[str, str], folders: Mapping[str, Path
         blocks.append(_set(block, "    participants: ", json.dumps(list(company.participants))))
     for key, answer in lines.items():
         text = _set(text, key, answer)
+    for line, own in _ASIDE.items():
+        text = re.sub(line, own, text, count=1, flags=re.MULTILINE)
     return _COMPANY.sub(lambda _: "".join(blocks), text)
 
 

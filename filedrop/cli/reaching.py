@@ -9,9 +9,11 @@ from filedrop.alerts import trial
 from filedrop.cli.checking import CONFIGURATION, CheckResult
 from filedrop.cli.opening import open_access_point
 from filedrop.errors import AccessPointError, ConfigError
+from filedrop.model.document import UNREACHABLE_IN
 from filedrop.process.lock import is_running
 from filedrop.status import daemon_file
 from filedrop.status.reasons import asked_again
+from filedrop.texts.printable import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,13 +63,19 @@ def _directory(config: Config, account: Account, access_point: AccessPoint) -> I
     ours = next((participant for company in companies for participant in company.participants), None)
     if asking is None or ours is None:
         return
+    aside = [company.name for company in companies if company.unreachable != "directory"]
     try:
-        access_point.directory(ours)
+        has = access_point.directory(ours)
     except AccessPointError as error:
         is_own = asking.directory != config.outbound.directory
         key = f"companies.{asking.name}.directory" if is_own else "outbound.directory"
         said = f"{key} is {asking.directory}, but the directory gives no answer: {error}"
         yield CheckResult(f"account {account.name}", "warning", said)
+        return
+    if aside:
+        goes = f"documents to receivers that aren't in the directory go to {UNREACHABLE_IN}/ ({listed(aside)})"
+        then = f"has {ours}" if has else f"doesn't have {ours}: nothing is put aside until it has another receiver"
+        yield CheckResult(f"account {account.name}", "ok" if has else "warning", f"{goes}; the directory {then}")
 
 
 def alerts(config: Config) -> Iterator[CheckResult]:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from filedrop.accesspoint.directory import DirectoryAnswer, look_up, objection_to, with_twin
-from filedrop.cli.dryrun import FAILS, NOT_READY, SENDS, as_dropped, duplicate_of, validated
+from filedrop.cli.dryrun import ASIDE, FAILS, NOT_READY, SENDS, as_dropped, duplicate_of, validated
 from filedrop.cli.opening import journal_if_any, open_access_point
 from filedrop.errors import AccessPointError, DocumentError, FiledropError
 from filedrop.files.rights import explain
@@ -24,7 +24,7 @@ from filedrop.identify import participants
 from filedrop.identify.identity import contradicted
 from filedrop.identify.mapping import Rules
 from filedrop.journal import JOURNAL, Journal
-from filedrop.model.document import Document, Need, local_name, new_id, participant_key
+from filedrop.model.document import Document, Need, State, local_name, new_id, participant_key
 from filedrop.model.fault import Fault
 from filedrop.model.twins import twin
 from filedrop.outbound.context import identification_of
@@ -52,7 +52,8 @@ class Rehearsed(NamedTuple):
     """A document, what a run would make of it (`verdict`, as in a dry run), and whether its receiver can be reached.
 
     `fault` is why it would fail, as its note would say it; `why` is what else is said of it. `contradicts` are the
-    roles whose ids aren't the document's EndpointIDs, though the network demands that.
+    roles whose ids aren't the document's EndpointIDs, though the network demands that. `advises_aside`: the directory
+    doesn't have its receiver, and nothing is set for that.
     """
 
     file: Path
@@ -62,6 +63,7 @@ class Rehearsed(NamedTuple):
     why: str = ""
     fault: Fault | None = None
     contradicts: tuple[str, ...] = ()
+    advises_aside: bool = False
 
 
 class Receiver(NamedTuple):
@@ -167,6 +169,8 @@ class Rehearsal:
             return Rehearsed(file, document, NOT_READY, UNKNOWN, "somebody is writing it, or removed it")
         except OSError as error:
             document = document.failed(document.claimed, Fault("unreadable", f"{explain(error)}."))
+        if document.state is State.UNREACHABLE and document.error:
+            return Rehearsed(file, document, ASIDE, UNREACHABLE, document.error.message)
         if document.error:
             return Rehearsed(file, document, FAILS, UNKNOWN, document.error.message, document.error)
         if waits := document.why_without(Need.IDS):
@@ -180,7 +184,8 @@ class Rehearsal:
 
     def identify(self, document: Document, reading: Reading, by: Identification) -> Document:
         """A document with what was read of its file and with its ids; FAILED where these don't do."""
-        return identified(by, document, reading, self.config.outbound, document.claimed)
+        rules = self.config.companies[document.company].apply_to(self.config.outbound)
+        return identified(by, document, reading, rules, document.claimed)
 
     def ask(self, document: Document) -> Asked:
         """What the directory says of a document's receiver. Raises ConfigError."""
@@ -196,20 +201,24 @@ class Rehearsal:
     def _ask_others(self, file: Path, document: Document, company: Company) -> Rehearsed:
         """What validator and directory say of a document that would be sent but for them."""
         warnings = "; ".join(document.warnings)
-        verdict, why, fault = validated(self.config, self._validator, document, file, warnings)
         asked = self.ask(document)
         reach, objection = asked.reach(document), asked.objection(document)
+        if asked.known.is_absent and company.unreachable == "aside":
+            verdict, why, fault = ASIDE, "", None
+        else:
+            verdict, why, fault = validated(self.config, self._validator, document, file, warnings)
         if objection is not None:
             objection = with_twin(
                 objection, document.ids, lambda other: self.ask(document.but(receiver=other)).known.connected
             )
-        if verdict == SENDS and objection is not None:
-            if company.directory == "refuse":
+        if verdict in (SENDS, ASIDE) and objection is not None:
+            if verdict == SENDS and company.directory == "refuse":
                 verdict, fault = FAILS, objection
             why = "; ".join(filter(None, (why, objection.message)))
         if verdict == SENDS:
             self._sent.documents.record(document.sending(document.claimed, identity="", clock=None))
-        return Rehearsed(file, document, verdict, reach, why, fault)
+        advises = asked.known.is_absent and company.unreachable == "directory"
+        return Rehearsed(file, document, verdict, reach, why, fault, advises_aside=advises)
 
     def look_for(self, table: Path, company: Company | None, kind: str) -> Iterator[Receiver]:
         """Whether each receiver of a table can be reached, and accepts this kind. Raises FiledropError.
@@ -232,7 +241,7 @@ class Rehearsal:
                 continue
             known = self.directories.ask(account, receiver, kind).known
             doubts = "; ".join(participants.doubts("receiver", receiver))
-            if known.connected is False and not known.accepts:
+            if known.is_absent:
                 other = twin(receiver)
                 is_there = other and self.directories.ask(account, other, kind).known.connected
                 also = f"; the same company is in it as {other}" if is_there else ""

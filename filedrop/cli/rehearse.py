@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.dryrun import FAILS, NOT_READY, SENDS
+from filedrop.cli.dryrun import ASIDE, FAILS, NOT_READY, SENDS
 from filedrop.cli.identify import company_of
 from filedrop.cli.opening import open_config
 from filedrop.cli.proposing import propose
@@ -20,7 +20,7 @@ from filedrop.storage.names import matcher, names_document, pdfs_of
 from filedrop.texts.printable import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from filedrop.cli.proposing import Proposal
     from filedrop.cli.rehearsal import Receiver, Rehearsed
@@ -34,6 +34,7 @@ _VERDICTS = {  # what is said of a verdict and, where the document would be sent
     (SENDS, UNKNOWN): "would be sent; the directory doesn't say whether the receiver can be reached",
     (SENDS, UNREACHABLE): "would be sent, but the receiver can't be reached",
     (SENDS, "contradicts"): _CONTRADICTING,
+    (ASIDE, ""): "would be put into not-on-peppol/ (the directory was asked once; a run asks it twice)",
     (NOT_READY, ""): "would wait",
     (FAILS, ""): "would fail",
 }
@@ -64,7 +65,8 @@ def rehearse(
     are left out. filedrop asks the access point's directory at most five times a second. For documents that fail for
     the same reason, it proposes the mapping rule that corrects most of them, if the directory confirms it.
 
-    The exit status is 0 if every document would be sent and every receiver can be reached.
+    The exit status is 0 if every document would be sent or put into not-on-peppol/, and every other receiver can be
+    reached.
     """
     config = open_config(config_option)
     documents: list[Rehearsed] = []
@@ -93,7 +95,8 @@ def rehearse(
         if never_sent:
             names = _cut([file.name for file in never_sent])
             tell(f"Never sent, because of their names (outbound.files): {names}")
-    is_well = all(rehearsed.verdict == SENDS and rehearsed.reach == REACHABLE for rehearsed in documents)
+    well = ((SENDS, REACHABLE), (ASIDE, UNREACHABLE))
+    is_well = all((rehearsed.verdict, rehearsed.reach) in well for rehearsed in documents)
     raise SystemExit(0 if is_well and all(receiver.reach == REACHABLE for receiver in receivers) else FAILED)
 
 
@@ -135,14 +138,8 @@ def _show(
         say(f"{_counted(len(documents), 'document')}; nothing was sent.")
     for words, count in _counts(documents).items():
         say(f"  {count:>6}  {words}")
-    sent = [rehearsed for rehearsed in documents if rehearsed.verdict == SENDS]
-    for title, named in (
-        ("receiver can't be reached", [rehearsed for rehearsed in sent if rehearsed.reach == UNREACHABLE]),
-        ("receiver unknown", [rehearsed for rehearsed in sent if rehearsed.reach == UNKNOWN]),
-        ("other ids than stated (BR-SBDH)", [rehearsed for rehearsed in sent if rehearsed.contradicts]),
-    ):
-        if named:
-            _show_named(title, named)
+    _show_receivers_of(documents)
+    _show_advice({rehearsed.document.receiver for rehearsed in documents if rehearsed.advises_aside})
     for cause in causes:
         _show_cause(cause)
     for rehearsed in documents:
@@ -152,6 +149,24 @@ def _show(
         _show_receivers(receivers)
     for account, why in troubles.items():
         tell(f"The directory of account {account} can't be asked: {why}")
+
+
+def _show_receivers_of(documents: Sequence[Rehearsed]) -> None:
+    sent = [rehearsed for rehearsed in documents if rehearsed.verdict == SENDS]
+    for title, named in (
+        ("not on Peppol", [rehearsed for rehearsed in documents if rehearsed.verdict == ASIDE]),
+        ("receiver can't be reached", [rehearsed for rehearsed in sent if rehearsed.reach == UNREACHABLE]),
+        ("receiver unknown", [rehearsed for rehearsed in sent if rehearsed.reach == UNKNOWN]),
+        ("other ids than stated (BR-SBDH)", [rehearsed for rehearsed in sent if rehearsed.contradicts]),
+    ):
+        if named:
+            _show_named(title, named)
+
+
+def _show_advice(absent: Collection[str | None]) -> None:
+    if absent:
+        them = _counted(len(absent), "receiver")
+        tell(f"The directory doesn't have {them}: to send their documents another way, set unreachable: aside")
 
 
 def _show_receivers(receivers: Sequence[Receiver]) -> None:

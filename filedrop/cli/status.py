@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 
 MATTERS = ("overdue", "failed", "stuck")  # counts of what needs attention in any case
-_COUNTED_IN = {"received": "inbound", **dict.fromkeys(("waiting", "sending", "sent", "failed"), "outbound")}
+_COUNTED_IN = {
+    "received": "inbound",
+    **dict.fromkeys(("waiting", "sending", "sent", "failed", "unreachable"), "outbound"),
+}
 _WRITTEN = "`state` and `root`"
 _MOMENTS: tuple[Literal["written", "configured"], ...] = ("written", "configured")
 _FOLDERS: tuple[Literal["root", "state"], ...] = ("root", "state")
@@ -222,9 +225,12 @@ def _show(now: Status) -> None:
 
 def _show_companies(now: Status) -> None:
     """Show what each company has; of many, those that have something."""
-    rows = [[name, *_counts(company, is_seen=now["heard"] is not None)] for name, company in now["companies"].items()]
+    is_used = any(company["unreachable"] for company in now["companies"].values())
+    counts = [count for count in COUNTS if is_used or count != "unreachable"]
+    is_seen = now["heard"] is not None
+    rows = [[name, *_counts(company, counts, is_seen=is_seen)] for name, company in now["companies"].items()]
     shown = [row for row in rows if len(rows) <= LISTED or {*row[1:]} != {"-"}]
-    show_table(["company", *COUNTS], shown)
+    show_table(["company", *counts], shown)
     if quiet := len(rows) - len(shown):
         say(f"{quiet} {'company' if quiet == 1 else 'companies'}: nothing to report")
 
@@ -241,10 +247,10 @@ def _matter_lines(matter: Matter, now: Status) -> Iterator[str]:
         yield f"{whose}: {matter['kind']}: {more}"
 
 
-def _counts(company: CompanyStatus, *, is_seen: bool) -> Iterator[str]:
+def _counts(company: CompanyStatus, counts: Iterable[Count], *, is_seen: bool) -> Iterator[str]:
     """The counts; `?` for files in a folder that is away. `is_seen`: filedrop ran, so a missing folder isn't new."""
     away = {folder["use"] for folder in company["folders"] if is_seen and not folder["available"]}
-    for count in COUNTS:
+    for count in counts:
         held = " (held)" if count == "waiting" and company["held"] else ""
         nothing = "?" if _COUNTED_IN.get(count) in away else "-"
         yield f"{company[count] or nothing}{held}"

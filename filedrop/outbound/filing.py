@@ -16,6 +16,7 @@ from filedrop.model.document import ENDED_UNSENT, State
 from filedrop.storage import sidecar
 from filedrop.storage.names import BESIDE, POSTED, REJECTED_NOTE, beside, pdfs_beside, shortened
 from filedrop.storage.own_name import move, note_names
+from filedrop.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,6 +57,12 @@ def begin(
     return Move(folder, document, source, identity)
 
 
+def _is_absent(document: Document) -> bool:
+    """Whether it was sent with the warning that the directory doesn't have its receiver."""
+    says = Text.of("receiver-unknown", receiver=document.receiver, lookup="").message
+    return any(warning.startswith(says) for warning in document.warnings)
+
+
 class Move:
     """A move in three steps, each for many documents: `write`, `reserve`, `complete`.
 
@@ -86,6 +93,9 @@ class Move:
         if document.home in ENDED_UNSENT and document.error:
             note = sidecar.why(document, document.error, name, self._ready.name(name), language=self._language)
             self._drafts[".why.txt"] = drafts.write(note)
+        elif document.state is State.SENT and _is_absent(document):
+            waits = Text.of("waits/absent", receiver=document.receiver_name or document.receiver)
+            self._drafts[".why.txt"] = drafts.write(sidecar.waits(document, waits, language=self._language))
 
     @property
     def target(self) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from filedrop.status.folders import ForAdministrators
-from filedrop.status.kinds import KINDS
+from filedrop.status.kinds import ANOTHER_WAY, KINDS
 from filedrop.status.matters import AWAY, key_of
 from filedrop.texts.languages import Translatable, counted, lasting, marked, translated
 
@@ -111,6 +111,7 @@ def _counts(company: CompanyStatus, language: str, *, is_running: bool | None) -
             "filedrop doesn't know yet whether the access point received them. It looks for them there. Nothing is "
             "lost, and nothing is sent twice"
         ),
+        "unreachable": ANOTHER_WAY,
         "sent": marked("accepted by the access point, not delivered yet; filedrop keeps checking"),
     }
     reasons = {count: translated(reason, language) for count, reason in reasons.items()}

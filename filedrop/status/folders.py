@@ -20,6 +20,7 @@ from filedrop.errors import Cause, FolderUnavailable, JournalError
 from filedrop.files import patience
 from filedrop.files.disk import free_space, shortage
 from filedrop.files.rights import explain
+from filedrop.model.document import FAILED_IN, UNREACHABLE_IN
 from filedrop.model.report import LISTED
 from filedrop.storage import sidecar
 from filedrop.storage.entry_times import ANYWAY, OUTBOUND, entry_times
@@ -73,11 +74,11 @@ class FolderSnapshot:
     """What lies in a folder: how many things of each kind, and the newest of those that a person may want to know of.
 
     `counts`: documents by the name of their place, without strays that were asked for. `failed` are at most `LISTED`,
-    the newest first; `there` are those of the asked-for files that lie in it. `trouble` is the sentence that says why
-    the folder is unavailable, "" while it isn't, and `cause` the same for code; `warnings` say what else is wrong with
-    it, `refused` why files can't be moved or written there. `disk` is the number of its file system, `free` are the
-    bytes free there; None where they aren't known. `oldest` says, in seconds since 1970, since when the oldest of
-    `failed` and, if that was asked for, of `inbound` has lain there.
+    the newest first; `aside` are all in `not-on-peppol/`; `there` are those of the asked-for files that lie in it.
+    `trouble` is the sentence that says why the folder is unavailable, "" while it isn't, and `cause` the same for code;
+    `warnings` say what else is wrong with it, `refused` why files can't be moved or written there. `disk` is the number
+    of its file system, `free` are the bytes free there; None where they aren't known. `oldest` says, in seconds since
+    1970, since when the oldest of `failed` and, if that was asked for, of `inbound` has lain there.
     """
 
     trouble: str = ""
@@ -86,6 +87,7 @@ class FolderSnapshot:
     refused: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     failed: list[Lying] = field(default_factory=list)
+    aside: list[Lying] = field(default_factory=list)
     there: set[Path] = field(default_factory=set)
     held_by: str = ""
     oldest: dict[str, float] = field(default_factory=dict)
@@ -273,8 +275,9 @@ def _outbound(folder: OutboundFolder, names: Mapping[Path, Collection[str]]) -> 
                 if (folder.at(place) / name).exists():
                     snapshot.there.add(path / name)
                     snapshot.counts[place] -= place == "sent" and folder.names_document(name)
-    failed = list(_failed(folder))
+    failed = list(_lying(folder, FAILED_IN))
     snapshot.counts["failed"] = len(failed)
+    snapshot.aside = list(_lying(folder, UNREACHABLE_IN))
     if failed:
         snapshot.oldest["failed"] = min(failed).since
     for file in nlargest(LISTED, failed):
@@ -283,11 +286,11 @@ def _outbound(folder: OutboundFolder, names: Mapping[Path, Collection[str]]) -> 
     return snapshot
 
 
-def _failed(folder: OutboundFolder) -> Iterator[Lying]:
-    """The documents in `failed/`, each since its sidecar was written."""
-    names = set(folder.names("failed"))
-    for name in _documents(folder, "failed"):
-        document = folder.at("failed") / name
+def _lying(folder: OutboundFolder, place: str) -> Iterator[Lying]:
+    """The documents that ended in a place, each since its sidecar was written."""
+    names = set(folder.names(place))
+    for name in _documents(folder, place):
+        document = folder.at(place) / name
         told_by = document.beside(".json") if f"{name}.json" in names else document
         with suppress(FileNotFoundError):  # a person has just taken it
             yield Lying(told_by.lstat().st_mtime, name)

@@ -9,7 +9,7 @@ from filedrop.texts.languages import marked, plural
 
 Kind = Literal[
     "stopped", "journal", "account", "folder", "trouble", "table", "decide", "failed", "rejected", "repeated", "owed",
-    "unanswered", "stray", "incomplete", "late", "overdue", "stuck", "doubt", "alert",
+    "unanswered", "unreachable", "stray", "incomplete", "late", "overdue", "stuck", "doubt", "alert",
 ]  # fmt: skip
 Plural: TypeAlias = tuple[str, str]
 
@@ -22,6 +22,7 @@ _TRIES = marked("filedrop tries again by itself. {administrator}; your files wai
 _COMPARE = marked(
     "compare each with the earlier one before you book or pay it. If you move it, it is no longer reported"
 )
+ANOTHER_WAY = marked("send each another way, as its note in not-on-peppol/ says, and then move the files away")
 _ASK = marked("ask each receiver what became of the document")
 
 
@@ -113,6 +114,14 @@ KINDS: dict[Kind, KindOf] = {
         has_reasons=True,
         lately=("sent that the receiver hasn't answered", _ASK),
         by_the_journal=True,
+    ),
+    "unreachable": KindOf(
+        noun=_DOCUMENTS,
+        title=plural(
+            "{number} to be sent another way for more than 7 days",
+            "{number} to be sent another way for more than 7 days",
+        ),
+        advice=ANOTHER_WAY,
     ),
     "stray": KindOf(
         noun=plural("{number} file", "{number} files"),

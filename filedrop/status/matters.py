@@ -11,17 +11,17 @@ from filedrop.errors import Cause
 from filedrop.model.obligations import COMPLETED
 from filedrop.model.question import commands, question
 from filedrop.model.report import LISTED
-from filedrop.status.kinds import KINDS, Kind
+from filedrop.status.kinds import ANOTHER_WAY, KINDS, Kind
 from filedrop.status.model import Item, Matter, folders_of, message_label
 from filedrop.status.reasons import INCOMPLETE, asked_again, stuck, stuck_messages
 from filedrop.storage.names import A_PDF, PDF_WITH_INVOICE
 from filedrop.storage.sidecar import DUPLICATE, retry
 from filedrop.texts.languages import ENGLISH, Translatable, counted, marked, translated
 from filedrop.texts.printable import command
-from filedrop.times import as_duration, moment
+from filedrop.times import as_duration, from_seconds, moment, stated
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from filedrop.config import Company, Config
@@ -55,6 +55,7 @@ _DOUBT = (
     "--sent MSG_NO, or: filedrop resolve ID --send-again"
 )
 _INCOMPLETE = "write the file that each one waits for, or move the document out of outbound/"
+_LONG = timedelta(days=7)  # in `not-on-peppol/`
 _LATE = "filedrop tries again by itself. Resolve the cause in each line, or ask the operator of the access point"
 
 
@@ -88,11 +89,22 @@ def unlisted(matter: Matter, language: str = ENGLISH) -> str:
     return counted(more, "and {number} more", "and {number} more", language) if matter["items"] and more > 0 else ""
 
 
-def of_company(status: Status, name: str, doubts: Sequence[Document], config: Config, now: datetime) -> list[Matter]:
-    """What needs attention of a company's files; `doubts` are all documents in doubt."""
+def of_company(
+    status: Status,
+    name: str,
+    doubts: Sequence[Document],
+    config: Config,
+    now: datetime,
+    *,
+    aside: Iterable[tuple[float, Path]],
+) -> list[Matter]:
+    """What needs attention of a company's files.
+
+    `doubts` are all documents in doubt, `aside` the files in `not-on-peppol/`, each since when.
+    """
     company, configured = status["companies"][name], config.companies[name]
     found = [*_in_doubt(doubts, company, configured, config, now), *_late(company, name, config, now)]
-    return [*found, *_counted(company, configured, config), *_strays(company, name, config)]
+    return [*found, *_counted(company, configured, config), *_aside(name, aside, now), *_strays(company, name, config)]
 
 
 def find(
@@ -156,7 +168,7 @@ def unseen(status: Status) -> frozenset[Key]:
     keys |= {Key("stuck", about=name) for name in status["accounts"] if status["journal"]}
     for name, company in status["companies"].items():
         away = [Key("folder", name, folder["path"]) for folder in company["folders"] if not folder["available"]]
-        keys |= {Key("failed", name), Key("stray", name), *away} if away else set()
+        keys |= {Key("failed", name), Key("unreachable", name), Key("stray", name), *away} if away else set()
         if company["strays"] is None:  # the daemon has just begun to look
             keys.add(Key("stray", name))
     return frozenset(keys - set(map(key_of, status["matters"])))
@@ -367,6 +379,15 @@ def _late(status: CompanyStatus, company: str, config: Config, now: datetime) ->
     if not status["why"]:
         what = f"waiting for longer than {as_duration(overdue)} (outbound.overdue)"
         yield from _several("late", company, len(found["late"]), what, advice=_LATE, items=found["late"][:LISTED])
+
+
+def _aside(company: str, aside: Iterable[tuple[float, Path]], now: datetime) -> Iterator[Matter]:
+    """The documents that nobody has sent another way for long, the oldest first."""
+    long = sorted((since, path) for since, path in aside if since < (now - _LONG).timestamp())
+    named = ((path, stated(from_seconds(since))) for since, path in long[:LISTED])
+    items = [_make_item(path.name, since, path=str(path), why="") for path, since in named]
+    what = "to be sent another way for more than 7 days"
+    yield from _several("unreachable", company, len(long), what, advice=ANOTHER_WAY, items=items)
 
 
 def _since(document: Document) -> datetime:

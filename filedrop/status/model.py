@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from filedrop.status.kinds import Kind
 
 VERSION = 1
-Count = Literal["waiting", "sending", "doubt", "sent", "overdue", "failed", "received", "stuck"]
+Count = Literal["waiting", "sending", "doubt", "sent", "overdue", "failed", "unreachable", "received", "stuck"]
 COUNTS: tuple[Count, ...] = get_args(Count)
 
 
@@ -27,6 +27,7 @@ class Counts(TypedDict):
     sent: int
     overdue: int
     failed: int
+    unreachable: int
     received: int
     stuck: int
 
@@ -227,7 +228,7 @@ def folders_of(status: Status) -> Iterator[tuple[str, FolderStatus]]:
 
 
 NOT_KNOWN = CompanyStatus(
-    waiting=0, sending=0, doubt=0, sent=0, overdue=0, failed=0, received=0, stuck=0, held=False, why="", reasons={},
-    folders=[], documents=[], messages=[], strays=None, unlisted={}, keep_archive="forever",
+    waiting=0, sending=0, doubt=0, sent=0, overdue=0, failed=0, unreachable=0, received=0, stuck=0, held=False, why="",
+    reasons={}, folders=[], documents=[], messages=[], strays=None, unlisted={}, keep_archive="forever",
 )  # fmt: skip
 """Of a company about which nothing can be found out."""

@@ -46,7 +46,8 @@ OLD, COMPANY_OLD = 5, 20  # minutes after which the page, or a company's, warns:
 LONGEST_REASON = 300  # letters of a reason; the note has all of it
 _COUNTS: dict[Count, str] = {
     "waiting": marked("Waiting"), "sending": marked("Sending"), "doubt": marked("Doubt"), "sent": marked("Sent"),
-    "overdue": marked("Overdue"), "failed": marked("Failed"), "received": marked("Received"), "stuck": marked("Stuck"),
+    "overdue": marked("Overdue"), "failed": marked("Failed"),
+    "unreachable": marked("To send another way"), "received": marked("Received"), "stuck": marked("Stuck"),
 }  # fmt: skip
 _STATES = {  # of a document that the access point accepted
     State.SENT: marked("sent"), State.DELIVERED: marked("delivered"), State.FAILED: marked("failed"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from filedrop.model.document import Need
 from filedrop.model.question import question
 from filedrop.model.report import LISTED
+from filedrop.status.kinds import ANOTHER_WAY
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
 from filedrop.storage.sidecar import ANYWAY, DUPLICATE
 from filedrop.texts.printable import command
@@ -75,6 +76,7 @@ def reasons(
         "overdue": f"accepted more than {as_duration(config.outbound.overdue)} ago (outbound.overdue), not delivered: "
         "ask the operator of the access point about them; filedrop keeps checking",
         "failed": _mended(counts["failed"], company, documents),
+        "unreachable": ANOTHER_WAY,
         "received": f"in {company.inbound}, ready to be taken",
         "stuck": stuck(company.account, config),
     }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.config.shown import shown
 from filedrop.errors import JournalError
-from filedrop.model.document import State
+from filedrop.model.document import UNREACHABLE_IN, State
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.report import AccessReport, AccountReport, InboxReport, Kept
 from filedrop.process import systemd
@@ -265,10 +265,10 @@ class Survey:
         of_companies = {
             name: guard.make(
                 f"what needs attention at {name}",
-                partial(matters.of_company, status, name, known.doubts, config, now),
+                partial(matters.of_company, status, name, known.doubts, config, now, aside=self._aside(company)),
                 list[Matter](),
             )
-            for name in config.companies
+            for name, company in config.companies.items()
         }
         removed: list[RemovedFolder] = []
         if journal:
@@ -320,6 +320,7 @@ class Survey:
             sent=lies["sent"],
             overdue=many["overdue"],
             failed=lies["failed"],
+            unreachable=sum(len(snapshot.aside) for snapshot in outbound.values()),
             received=self.snapshots[company.inbound].counts["inbound"] if company.may_receive else 0,
             stuck=len(stuck),
         )
@@ -356,6 +357,11 @@ class Survey:
             unlisted={kind: there[kind] - number for kind, number in listed.items() if there[kind] > number},
             keep_archive=shown(company.keep)["archive"],
         )
+
+    def _aside(self, company: Company) -> list[tuple[float, Path]]:
+        """The files in a company's `not-on-peppol/`, each since when."""
+        found = ((path / UNREACHABLE_IN, self.snapshots[path].aside) for path in company.outbound)
+        return [(file.since, path / file.name) for path, aside in found for file in aside]
 
     def _folder(self, use: str, path: Path, part: DaemonPart) -> FolderStatus:
         snapshot = self.snapshots[path]

@@ -43,6 +43,11 @@ WAITS: dict[str, Form] = {
         _NOTHING,
         "{why}",
     ),
+    "waits/absent": Form(
+        "The directory doesn't have the receiver {receiver}. filedrop sent the document all the same. If it can't be "
+        "delivered, it moves from here, and gets a note that says what to do.",
+        _NOTHING,
+    ),
     "waits/doubt": Form(
         "filedrop doesn't know yet whether the access point received the document. It looks there, and sends the "
         "document again only if it isn't there.",

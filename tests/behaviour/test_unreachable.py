@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from support.pdfs import pdf
 from support.stepping import RULES, Life
 
 from filedrop.model.document import State
+from filedrop.status.survey import DaemonPart, Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from support.faults import Fault
     from support.stepping import Clock
     from support.world import World
+
+    from filedrop.status.model import Status
 
 ASIDE = "not-on-peppol"
 STRANGER, ANOTHER = "0192:974760673", "0192:983974724"
@@ -281,6 +285,70 @@ def test_held_folder_asks_nothing(make: Callable[..., tuple[World, Life]]) -> No
     go_on(life, 2 * AFTER)
     assert place(world, "7002.xml") == "sending"
     assert not asked(world)
+
+
+def test_what_is_shown(make: Callable[..., tuple[World, Life]], clock: Clock) -> None:
+    """Status counts what is put aside without needing attention; after 7 days it needs some, once for all of it."""
+    world, life = make(**BESIDE)
+    world.drop("7002.xml", invoice("1", receiver=STRANGER))
+    world.drop("7003.xml", invoice("2", receiver=ANOTHER))
+    go_on(life, AFTER + 60)
+    survey = Survey(life.service.config, life.journal)
+
+    def status(days: float) -> Status:
+        return survey.take(DaemonPart(), running=True, now=clock.true() + timedelta(days=days))
+
+    now = status(0)
+    assert (now["companies"]["acme"]["unreachable"], now["companies"]["acme"]["failed"]) == (2, 0)
+    assert "another way" in now["companies"]["acme"]["reasons"]["unreachable"]
+    assert "unreachable" not in [matter["kind"] for matter in now["matters"]]
+    for days, number in ((-1, 0), (8, 2)):
+        for path in (world.outbound / ASIDE).glob("*.json"):
+            os.utime(path, (clock.true().timestamp(),) * 2)
+        kinds = {matter["kind"]: matter["number"] for matter in status(days)["matters"]}
+        assert kinds.get("unreachable", 0) == number
+    for path in (world.outbound / ASIDE).iterdir():
+        path.unlink()
+    assert status(8)["companies"]["acme"]["unreachable"] == 0
+
+
+@pytest.mark.parametrize("unreachable", ["send", "directory"])
+def test_note_on_a_document_that_may_not_arrive(make: Callable[..., tuple[World, Life]], unreachable: str) -> None:
+    """What is sent although the directory doesn't have its receiver has a note in `sent/` at once, and only there."""
+    world, life = make(unreachable=unreachable)
+    world.drop("7002.xml", invoice("1", receiver=STRANGER))
+    world.drop("7001.xml", invoice("2"))
+    go_on(life, 5)
+    assert [path.name for path in (world.outbound / "sent").glob("*.why.txt")] == ["7002.xml.why.txt"]
+    said = " ".join((world.outbound / "sent" / "7002.xml.why.txt").read_text().split())
+    assert "The directory doesn't have the receiver Kjøper Kommune. filedrop sent the document all the same." in said
+    go_on(life, 7200)
+    assert not list((world.outbound / "sent").iterdir())
+
+
+def test_taken_away(make: Callable[..., tuple[World, Life]]) -> None:
+    """Of a document that a person has taken, sidecar and note go, and nothing is asked or sent any more."""
+    world, life = make()
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, AFTER + 60)
+    (world.outbound / ASIDE / "7002.xml").unlink()
+    go_on(life, 400)
+    assert not list((world.outbound / ASIDE).iterdir())
+    assert asked(world)[STRANGER] == 2
+    assert not world.front.asked("POST /outbox")
+
+
+def test_reload_between_the_questions(make: Callable[..., tuple[World, Life]], clock: Clock) -> None:
+    """If the setting is taken away between the questions, the document is sent."""
+    world, life = make()
+    world.drop("7002.xml", invoice(receiver=STRANGER))
+    go_on(life, AFTER - 60)
+    life.stop()
+    world._keys["outbound"]["unreachable"] = "directory"
+    again = Life(world, clock)
+    go_on(again, 120)
+    assert world.accepted() == {"7002.xml": 1}
+    again.drop()
 
 
 MAIL = """

@@ -17,6 +17,7 @@ from filedrop import config
 from filedrop.cli.init import _create_folders
 from filedrop.cli.service.naming import put_example
 from filedrop.config import parse
+from filedrop.config.prepare import Prepare
 
 if TYPE_CHECKING:
     from cli.conftest import Filedrop
@@ -45,7 +46,8 @@ def test_by_options(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
         "acme": ("0192:987654325",), "no": ("0088:7300010000001", "0192:123456785"), "quiet": (),
     }  # fmt: skip
     assert (made.root, made.accounts["main"].password_file) == (world.root, folder / "password")
-    assert made.outbound == config.load(EXAMPLE).outbound
+    ours = {"unreachable": "aside", "prepare": Prepare(pdf="beside")}
+    assert made.outbound == config.load(EXAMPLE).outbound.model_copy(update=ours)
     explained = [line for line in path.read_text("utf-8").splitlines() if line.strip().startswith("#")]
     assert len(explained) > 100
     assert f"Wrote {path}" in done.stdout

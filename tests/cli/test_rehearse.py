@@ -310,3 +310,20 @@ def test_ids_against_the_rules_of_the_network(make_world: Callable[..., World]) 
     )
     assert "other ids than stated (BR-SBDH): 1 document: new1.xml new1.xml: receiver" in printed
     assert printed.endswith("1 of these go by other ids than they state (BR-SBDH): an access point may refuse them.")
+
+
+@pytest.mark.parametrize(("unreachable", "exit_status"), [("aside", 0), ("send", 1), ("directory", 1)])
+def test_receivers_who_are_not_on_peppol(make_world: Callable[..., World], unreachable: str, exit_status: int) -> None:
+    """What would be put aside is shown as such; without the setting, it is proposed."""
+    world = make_world(outbound={"unreachable": unreachable, "prepare": "{pdf: beside}"})
+    folder = world.base / "export"
+    folder.mkdir()
+    (folder / "1.xml").write_bytes(invoice("1"))
+    (folder / "2.xml").write_bytes(invoice("2", receiver=STRANGER))
+    said = ask(world, "rehearse", str(folder))
+    assert said.status == exit_status
+    assert ("1 would be put into not-on-peppol/" in said.says) is (unreachable == "aside")
+    assert ("doesn't have 1 receiver: to send their documents another way" in said.says) is (unreachable == "directory")
+    checked = world.filedrop("check")
+    goes = "documents to receivers that aren't in the directory go to not-on-peppol/ (acme"
+    assert (goes in checked.stdout) is (unreachable != "directory")
