@@ -20,16 +20,23 @@ if TYPE_CHECKING:
     from filedrop.outbound.desk import Desk
     from filedrop.outbound.look import ReadyFile
 
+IS_WRITTEN = 60.0  # seconds since a file that isn't ready has changed, after which no other one waits for it
+
 
 def originals(desk: Desk, files: Collection[ReadyFile]) -> dict[str, str]:
     """Those of these files that are other versions of a document, each with the name of that. Raises JournalError.
 
     The document is in the journal, and neither failed nor taken; or it is among the files, with a shorter name. ""
-    where a file with such a name isn't ready yet: it may be the document.
+    where a file with such a name was just written and isn't ready yet: it may be the document.
     """
     read = [version for ready in files if (version := _version(ready)) is not None]
     known = desk.shared.journal.documents.versions(desk.folder.company, [version.number for version in read])
-    unready = {name for name, seen in desk.scanner.seen.items() if not (seen.fault or seen.waits_for or seen.copy_of)}
+    lately = desk.shared.steady() - IS_WRITTEN
+    unready = {
+        name
+        for name, seen in desk.scanner.seen.items()
+        if seen.since > lately and not (seen.fault or seen.waits_for or seen.copy_of)
+    }
     unready.update(desk.scanner.ready)
     waiting = {version.name: "" for version in read if not unready.isdisjoint(_shorter_names(version.name))}
     return waiting | {

@@ -318,3 +318,16 @@ def test_other_version_of_a_document_that_failed(make_world: Callable[..., World
     life.go_on(300)
     assert world.places() == {"inv-500.xml": "failed", "inv-500-corrected.xml": "archive/2020-06"}
     life.drop()
+
+
+def test_what_a_file_without_its_ready_file_holds_up(make_world: Callable[..., World], clock: Clock) -> None:
+    """A document whose name contains that of a file that never gets ready is sent."""
+    world = make_world(outbound=RULES | {"ready_suffix": ".ready"}, inbound={"poll": "5m"}, clock=clock.true)
+    life = Life(world, clock)
+    world.drop("inv.xml", invoice("1"))
+    life.go_on(10)
+    world.drop("inv-500.xml", invoice("500"))
+    (world.outbound / "inv-500.xml.ready").touch()
+    life.go_on(300)
+    assert world.places() == {"inv.xml": ".", "inv-500.xml": "archive/2020-06"}
+    life.drop()
