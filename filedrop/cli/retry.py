@@ -313,6 +313,7 @@ def _list(ended: Sequence[Failed], *, as_json: bool) -> None:
     else:
         say("Nothing has failed.")
     if aside:
-        say(f"\nIn {UNREACHABLE_IN}/, to be sent another way:")
+        say()
+        say(f"In {UNREACHABLE_IN}/, to be sent another way:")
         show_table(columns, aside)
         say("To try these again, write their names: somebody may have sent them another way.")

@@ -269,6 +269,8 @@ def test_let_through(make: Callable[..., tuple[World, Life]]) -> None:
     world.drop("7002.xml", invoice(receiver=STRANGER))
     go_on(life, AFTER + 60)
     life.stop()
+    listed = world.filedrop("retry", "acme").stdout.splitlines()
+    assert listed[:3] == ["Nothing has failed.", "", "In not-on-peppol/, to be sent another way:"]
     assert world.filedrop("retry", "--anyway", "acme", "7002.xml").returncode == 0
     again = Life(world, life._clock)
     go_on(again, 60)
