@@ -325,7 +325,8 @@ FAULTS: dict[str, Form] = PREPARATION | {
     "not-on-peppol/mail": Form(
         "The receiver {receiver} can't be reached over Peppol: the document names only the mail address {address}. "
         "filedrop has not sent the document.",
-        administrator="receiver: {where}.",
+        administrator="receiver: {where}. If the customer is on Peppol by now, put its ParticipantID into that table "
+        "or rule before the file is moved back. Otherwise it is put aside again.",
     ),
     "not-on-peppol/check-digit": Form(
         "The number {number} can't be right: its check digit is wrong.",
