@@ -34,7 +34,7 @@ def write(installation: Installation) -> Cost:
         took = 0.0
         for running in (True, False):  # which differ, so that all is written
             begun = time.perf_counter()
-            file._start(daemon.report(), running=running).join()  # noqa: SLF001 - the thread itself, without its timer
+            file._survey_all(daemon.report(), running=running)  # noqa: SLF001 - what its thread does, without the timer
             took = time.perf_counter() - begun
     return Cost(took, 0, 0, 0)
 

@@ -72,7 +72,7 @@ class Watched:
         assert self._strace.stderr
         for _ in ids:
             line = self._strace.stderr.readline()
-            assert " attached" in line, line
+            assert " attached" in line or "No such process" in line, line  # that one has just ended
 
     def __enter__(self) -> Path:
         return self.trace
