@@ -15,7 +15,6 @@ import pytest
 from support.documents import BUYER, SELLER, invoice
 from support.faults import cut_after, instead
 from support.matrix import draw_seed, quick
-from support.postoffice import PostOffice
 from support.stepping import RULES, Clock
 from support.steps import steps
 from support.watching import Watching, WatchingAll
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from support.matrix import Sample
+    from support.postoffice import PostOffice
 
 MINUTE = 60.0
 STEPS = {str(step): step for step in steps()}
@@ -241,6 +241,8 @@ def test_each_step(tmp_path: Path, sample: Sample, fault: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_daemon(tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """The same of a real daemon, ten steps of which are drawn by the run's seed: also on its page, and by mail."""
+    from support.postoffice import PostOffice  # noqa: PLC0415 - Windows' kit has no aiosmtpd
+
     monkeypatch.setattr("filedrop.cli.status.SILENT", timedelta(seconds=30))
     drawn = random.Random(draw_seed()).sample(list(STEPS), 10)  # noqa: S311 - it is to be repeated, not secret
     for step in sample(drawn, 1):
