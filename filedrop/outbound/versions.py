@@ -32,13 +32,16 @@ def originals(desk: Desk, files: Collection[ReadyFile]) -> dict[str, str]:
     read = [version for ready in files if (version := _version(ready)) is not None]
     known = desk.shared.journal.documents.versions(desk.folder.company, [version.number for version in read])
     lately = desk.shared.steady() - IS_WRITTEN
-    unready = {
+    shorter = {version.name: _shorter_names(version.name) for version in read}
+    asked = frozenset[str]().union(*shorter.values())  # few: there may be very many that aren't ready
+    unready = asked.intersection(desk.scanner.ready) | {
         name
-        for name, seen in desk.scanner.seen.items()
-        if seen.since > lately and not (seen.fault or seen.waits_for or seen.copy_of)
+        for name in asked
+        if (seen := desk.scanner.seen.get(name)) is not None
+        and seen.since > lately
+        and not (seen.fault or seen.waits_for or seen.copy_of)
     }
-    unready.update(desk.scanner.ready)
-    waiting = {version.name: "" for version in read if not unready.isdisjoint(_shorter_names(version.name))}
+    waiting = {name: "" for name, names in shorter.items() if not unready.isdisjoint(names)}
     return waiting | {
         version.name: other.name
         for version in read
