@@ -8,7 +8,7 @@ written.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from filedrop.daemon.account import Account
     from filedrop.daemon.daemon import Daemon
+    from filedrop.journal import PastDue
     from filedrop.model.report import DaemonReport
 
 EVERY = 30.0  # seconds between two looks,
@@ -108,7 +109,9 @@ def _steps(facts: Facts) -> Iterator[Owed]:
 
 def _outbound(facts: Facts) -> Iterator[Owed]:
     """Files that aren't known to be unready are claimed, and each unfinished document goes on at its time."""
-    past_due = facts.daemon.journal.totals.past_due(facts.daemon.now()) if facts.usable else ()
+    past_due: defaultdict[str, list[PastDue]] = defaultdict(list)
+    for row in facts.daemon.journal.totals.past_due(facts.daemon.now()) if facts.usable else ():
+        past_due[row.folder].append(row)
     for account in facts.usable:
         for report in [pipeline.report for pipeline in account.pipelines]:
             path, progress = report.path, facts.progress.get(report.company)
@@ -116,8 +119,8 @@ def _outbound(facts: Facts) -> Iterator[Owed]:
                 continue
             if (number := facts.files.get(path, {}).get("outbound", 0)) > report.unready:
                 yield Owed(str(path), f"{path}: files aren't claimed", (number, progress))
-            for row in past_due:
-                if row.folder == report.id and (what := _STANDS.get(row.state)):
+            for row in past_due.get(report.id, ()):
+                if what := _STANDS.get(row.state):
                     is_sending = row.state is State.SENDING
                     patience = facts.timeout(account) + row.largest / SLOWEST if is_sending else 0.0
                     yield Owed(str(path), f"{path}: {what}", (row.number, row.oldest, progress), patience)
@@ -207,7 +210,7 @@ OBLIGATIONS: tuple[Callable[[Facts], Iterable[Owed]], ...] = (
 class Evidence:
     """Watches what is owed. For one thread; `standstills`: about what, and the sentence about what stands still.
 
-    `kept`: for the next run. `before`: by an earlier one, so that nothing begins anew with a restart.
+    `kept`: for the next run. `before`: by an earlier one, so that nothing begins again with a restart.
     """
 
     def __init__(

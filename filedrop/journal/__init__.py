@@ -37,7 +37,7 @@ from filedrop.journal.numbers import Numbers, Outcome
 from filedrop.journal.responses import Responses
 from filedrop.journal.schema import Known
 from filedrop.journal.sqlite import Copies, Sqlite
-from filedrop.journal.totals import Days, Lately, Received, Sent, Total, Totals, UnderWay
+from filedrop.journal.totals import Days, Lately, PastDue, Received, Sent, Total, Totals, UnderWay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +60,7 @@ __all__ = [
     "Newest",
     "NoJournal",
     "Outcome",
+    "PastDue",
     "Received",
     "Sent",
     "Total",
