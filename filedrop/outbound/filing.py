@@ -59,6 +59,8 @@ def begin(
 
 def _is_absent(document: Document) -> bool:
     """Whether it was sent with the warning that the directory doesn't have its receiver."""
+    if not document.warnings:  # as most have none
+        return False
     says = Text.of("receiver-unknown", receiver=document.receiver, lookup="").message
     return any(warning.startswith(says) for warning in document.warnings)
 
