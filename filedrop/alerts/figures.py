@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from filedrop import __version__
 from filedrop.model.document import State
-from filedrop.status.model import folders_of
+from filedrop.status.model import COUNTED_IN, folders_of
 from filedrop.times import moment
 
 if TYPE_CHECKING:
@@ -60,10 +60,6 @@ PROBLEMS = Figure("gauge", "filedrop_problems", "Problems that no document, fold
 BUILD = Figure("gauge", "filedrop_build_info", "The version that runs.", ("version",))
 
 _EVENTS = {"sent": SENT, "delivered": DELIVERED, "received": RECEIVED}
-_COUNTED_IN: dict[str, tuple[Count, ...]] = {
-    "outbound": ("waiting", "sending", "sent", "failed", "unreachable"),
-    "inbound": ("received",),
-}
 _BY_THE_JOURNAL: tuple[Count, ...] = ("doubt", "overdue", "stuck")
 _LYING: tuple[tuple[Count, str], ...] = (("failed", "failed"), ("received", "inbound"))
 
@@ -112,7 +108,7 @@ def _documents(status: Status) -> Values:
 
 def _known(company: CompanyStatus, *, has_journal: bool) -> Iterator[Count]:
     """The counts of a company that can be told."""
-    for use, counts in _COUNTED_IN.items():
+    for use, counts in COUNTED_IN.items():
         if all(folder["available"] for folder in company["folders"] if folder["use"] == use):
             yield from counts
     if has_journal:

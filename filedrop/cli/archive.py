@@ -35,7 +35,7 @@ from filedrop.texts.printable import command
 from filedrop.times import local, moment, now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import BinaryIO
 
     import structlog
@@ -119,15 +119,20 @@ class _Missing:
         folder = Path(row.folder)
         paths = received_paths(folder, row.file)
         try:
-            within(PATIENCE, folder.stat)  # a share that is away has nothing, which says nothing
-            if within(PATIENCE, lambda: any(path.is_file() for path in paths)):
-                return False
-            is_taken = within(PATIENCE, paths[0].with_name(f"{paths[0].name}.json").is_file)
+            state = within(PATIENCE, lambda: _why_absent(folder, paths))
         except OSError as error:
             raise FiledropError(f"what is missing can't be told: {explain(error, folder)}") from error
-        state = "taken" if is_taken else "missing or taken"
-        self.of[message.msg_no] = {"number": row.number, "file": str(paths[0]), "state": state}
-        return True
+        if state:
+            self.of[message.msg_no] = {"number": row.number, "file": str(paths[0]), "state": state}
+        return bool(state)
+
+
+def _why_absent(folder: Path, paths: Sequence[Path]) -> str:
+    """What may have become of a document that is at none of these paths; "" where it is at one. Raises OSError."""
+    folder.stat()  # a share that is away has nothing, which says nothing
+    if any(path.is_file() for path in paths):
+        return ""
+    return "taken" if paths[0].with_name(f"{paths[0].name}.json").is_file() else "missing or taken"
 
 
 def _as_far_as_it_leads(archive: Iterable[Message], troubles: list[NoClearAnswer]) -> Iterator[Message]:
@@ -165,7 +170,7 @@ def _row(message: Message) -> list[object]:
 @click.argument("msg_no", type=click.IntRange(1))
 @click.option("-o", "--output", metavar="FILE", help="The new file; - is standard output. Default: MSG_NO.xml.")
 @click.option("--deliver", is_flag=True, help="Put it into the inbound folder of its receiver again.")
-@click.option("--again", is_flag=True, help="With --deliver: even if it lies there.")
+@click.option("--again", is_flag=True, help="With --deliver: even if it is there.")
 @ACCOUNT
 @click.pass_obj
 def download(
@@ -252,7 +257,7 @@ def deliver_again(
 ) -> Path:
     """Fetch a message into the folder of its receiver, and return the document's path there.
 
-    Raises FiledropError, also where it lies there and isn't wanted `again`; OSError.
+    Raises FiledropError, also where it is there and isn't wanted `again`; OSError.
     """
     message = _message(config, account, access_point, msg_no)
     folder = _folder(config, message)
@@ -275,10 +280,9 @@ def deliver_again(
         fetched = fetch(source, folder, message, known, set())
         former = None if again else placed_before(folder.at(), fetched)
         if former is not None and former.is_there:
-            for temporary in fetched.temporaries():
-                (folder.at() / temporary).unlink(missing_ok=True)
-            lies = f"message {msg_no} is in its folder, as {folder.path / former.name}"
-            raise FiledropError(f"{lies}; to put it there once more, add --again")
+            fetched.discard(folder.at())
+            where = f"message {msg_no} is in its folder, as {folder.path / former.name}"
+            raise FiledropError(f"{where}; to put it there once more, add --again")
         folder.at().sync()
         fetched = fetched._replace(row=journal.messages.record(fetched.row))
         (row,) = place(source, folder, {msg_no: fetched}, resumed=False, again=True).values()

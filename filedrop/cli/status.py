@@ -23,7 +23,7 @@ from filedrop.model.report import LISTED
 from filedrop.process.lock import is_running
 from filedrop.status import daemon_file, status_file
 from filedrop.status.matters import heading, in_a_line, line_of, trouble, unlisted, verdict
-from filedrop.status.model import COUNTS, VERSION, Status
+from filedrop.status.model import COUNTED_IN, COUNTS, VERSION, Status
 from filedrop.status.reasons import asked_again
 from filedrop.status.survey import Survey
 from filedrop.status.together import together
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 
 
 MATTERS = ("overdue", "failed", "stuck")  # counts of what needs attention in any case
-_COUNTED_IN = {
-    "received": "inbound",
-    **dict.fromkeys(("waiting", "sending", "sent", "failed", "unreachable"), "outbound"),
-}
 _WRITTEN = "`state` and `root`"
 _MOMENTS: tuple[Literal["written", "configured"], ...] = ("written", "configured")
 _FOLDERS: tuple[Literal["root", "state"], ...] = ("root", "state")
@@ -249,10 +245,11 @@ def _matter_lines(matter: Matter, now: Status) -> Iterator[str]:
 
 def _counts(company: CompanyStatus, counts: Iterable[Count], *, is_seen: bool) -> Iterator[str]:
     """The counts; `?` for files in a folder that is away. `is_seen`: filedrop ran, so a missing folder isn't new."""
-    away = {folder["use"] for folder in company["folders"] if is_seen and not folder["available"]}
+    uses = {folder["use"] for folder in company["folders"] if is_seen and not folder["available"]}
+    away = {count for use in uses for count in COUNTED_IN.get(use, ())}
     for count in counts:
         held = " (held)" if count == "waiting" and company["held"] else ""
-        nothing = "?" if _COUNTED_IN.get(count) in away else "-"
+        nothing = "?" if count in away else "-"
         yield f"{company[count] or nothing}{held}"
 
 

@@ -22,6 +22,7 @@ from filedrop.storage.names import inbound_name
 from filedrop.texts.printable import command, printable
 
 if TYPE_CHECKING:
+    from filedrop.files import Directory
     from filedrop.files.directory import Entry
     from filedrop.files.patience import Ask
     from filedrop.identify import Reading
@@ -60,6 +61,11 @@ class Fetched(NamedTuple):
     def temporaries(self) -> list[str]:
         """The names of its temporary files, that of the document first."""
         return [self.row.temporary, *(attachment.temporary for attachment in self.attachments if attachment.temporary)]
+
+    def discard(self, here: Directory) -> None:
+        """Remove its temporary files, which are in this folder. Raises OSError."""
+        for temporary in self.temporaries():
+            (here / temporary).unlink(missing_ok=True)
 
 
 def fetch(

@@ -177,8 +177,7 @@ class _Placing:
                 journal.responses.record(list(responses_of(file, row, self._folder.company, self._now)))
         journal.messages.forget(fetched.row)
         row = journal.messages.record(replace(row, revision=0, wanted="", repeats=None))
-        for temporary in fetched.temporaries():
-            (self._here / temporary).unlink(missing_ok=True)
+        fetched.discard(self._here)
         self._context.log.info("message.known", company=self._folder.company, file=row.file, msg_no=row.msg_no)
         return row
 

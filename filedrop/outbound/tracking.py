@@ -145,8 +145,8 @@ class Tracking:
 
     def _not_delivered(self, now: datetime, document: Document, otherwise: str) -> Document:
         """A document that left the outbox undelivered, with the cause where the directory knows it."""
-        pipelines = [pipeline for pipeline in self._pipelines if pipeline.folder.id == document.folder]
-        company = next((pipeline.desk.shared for pipeline in pipelines), None)
+        served = (pipeline.desk.shared for pipeline in self._pipelines if pipeline.folder.id == document.folder)
+        company = next(served, None)
         asks = not otherwise and company is not None and company.rules.directory != "off"
         objection = self._shared.directory.objection(document.ids) if asks else None
         is_absent = objection is not None and objection.code == UNKNOWN and not is_answer(document)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 VERSION = 1
 Count = Literal["waiting", "sending", "doubt", "sent", "overdue", "failed", "unreachable", "received", "stuck"]
 COUNTS: tuple[Count, ...] = get_args(Count)
+COUNTED_IN: dict[str, tuple[Count, ...]] = {  # by what a folder is for, the counts of files in it
+    "outbound": ("waiting", "sending", "sent", "failed", "unreachable"),
+    "inbound": ("received",),
+}
 
 
 class Counts(TypedDict):

@@ -14,6 +14,7 @@ from filedrop.model.document import ENDED_UNSENT, FAILED_IN, UNREACHABLE_IN
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
 from filedrop.storage.answer_folders import CODES
+from filedrop.storage.entry_times import OUTBOUND
 from filedrop.storage.folder import Folder
 from filedrop.storage.hold import HoldFiles, hold_files, is_hold_name
 from filedrop.storage.marker import Marker
@@ -213,13 +214,7 @@ class OutboundFolder(Folder):
         if failed or not self._cleared:
             for place_in in () if self._cleared else ("", "archive", "sending"):
                 clear_drafts(self.at(place_in))
-            for place_in in (
-                "",
-                "sending",
-                "sent",
-                *ENDED_UNSENT,
-                *(f"archive/{month}" for month in self.months()[-1:]),
-            ):
+            for place_in in (*OUTBOUND, *(f"archive/{month}" for month in self.months()[-1:])):
                 here = self.at(place_in)
                 for moving, name in on_their_way(here):
                     finish_move(moving, chain([name], self.free_names(here, name)))

@@ -34,8 +34,8 @@ def own_name(entry: Entry, ended: Iterable[Directory], folder: str, journal: Jou
         return entry.name
     dropped_as = own_name_beside(entry)
     if dropped_as is None:
-        left = (moved_back(place / entry.name, folder, journal) for place in ended)
-        dropped_as = next((document.dropped_as for document in left if document), None)
+        document = _left(entry.name, ended, folder, journal)
+        dropped_as = document.dropped_as if document else None
     if dropped_as is None and reading is not None:
         dropped_as = journal.documents.given_to(folder, entry.name, reading)
     return dropped_as if dropped_as and may_be_given(entry.name, dropped_as) else entry.name
@@ -60,13 +60,14 @@ def moved_back(left: Entry, folder: str, journal: Journal) -> Document | None:
     """The document that ended unsent whose sidecar is left, but whose file isn't. Raises OSError, JournalError."""
     document_id = sidecar.document_id_in(left.beside(".json"))
     document = journal.documents.by_id(document_id) if document_id and not left.exists() else None
-    if document is None or (document.folder, document.place, document.file) != (
-        folder,
-        left.directory.path.name,
-        left.name,
-    ):
-        return None
-    return document
+    place_in = left.directory.path.name
+    is_it = document is not None and (document.folder, document.place, document.file) == (folder, place_in, left.name)
+    return document if is_it else None
+
+
+def _left(name: str, ended: Iterable[Directory], folder: str, journal: Journal) -> Document | None:
+    """The first document of this name that was `moved_back` from one of these folders."""
+    return next(filter(None, (moved_back(place / name, folder, journal) for place in ended)), None)
 
 
 def former(entry: Entry, ended: Iterable[Directory], folder: str, journal: Journal) -> Document | None:
@@ -74,8 +75,7 @@ def former(entry: Entry, ended: Iterable[Directory], folder: str, journal: Journ
 
     Raises OSError, JournalError.
     """
-    left = (moved_back(place / entry.name, folder, journal) for place in ended)
-    document = next(filter(None, left), None)
+    document = _left(entry.name, ended, folder, journal)
     if document is None and (document_id := sidecar.document_id_in(entry.beside(".json"))):
         document = journal.documents.by_id(document_id)
     return document if document and document.folder == folder and document.place in ENDED_UNSENT else None

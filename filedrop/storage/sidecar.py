@@ -51,7 +51,7 @@ _UNICODE, _ASCII = json.JSONEncoder(ensure_ascii=False).encode, json.JSONEncoder
 _WORD = re.compile(r"[a-z']+[ ,]")
 RULE = "-" * 72  # begins the last part of a note
 _ENDS = tuple(filled(end, {"file": ""}) for end in note.NOT_DONE.values())  # of the first line of a note
-_REJECTED_END = filled(note.REJECTED, {"file": ""})  # likewise
+_REJECTED_END = filled(note.REJECTED, {"file": ""})  # of the first line of a rejected document's
 _LONGEST_LINE = 4096  # bytes that are read of a note
 LARGEST = 1_000_000  # bytes: much more than any sidecar of ours; larger files aren't read
 

@@ -56,6 +56,10 @@ _TWIN = Form(
 )
 _IS_BY_NOW = "The directory doesn't have the receiver. To see whether it is registered by now: {lookup}"
 _THEN = "When you have, move the files away. If the customer is on Peppol by now, move {file} back to outbound/."
+_COMPARE_NUMBER = (
+    "Compare the number with the customer's. If it is wrong, correct it in your accounting system, and export the "
+    "document again."
+)
 _REFUSED_BY_RECEIVER = "The receiver may refuse the document as it is. " + CORRECT
 
 FAULTS: dict[str, Form] = PREPARATION | {
@@ -330,13 +334,11 @@ FAULTS: dict[str, Form] = PREPARATION | {
     ),
     "not-on-peppol/check-digit": Form(
         "The number {number} can't be right: its check digit is wrong.",
-        "Compare the number with the customer's. If it is wrong, correct it in your accounting system, and export the "
-        "document again.",
+        _COMPARE_NUMBER,
     ),
     "not-on-peppol/form": Form(
         "The number {number} can't be right: such numbers have another form.",
-        "Compare the number with the customer's. If it is wrong, correct it in your accounting system, and export the "
-        "document again.",
+        _COMPARE_NUMBER,
     ),
     "not-on-peppol/twin": _TWIN,
     "not-on-peppol/other-way": Form(hint=f"Send the document another way, for example by mail. {_THEN}"),

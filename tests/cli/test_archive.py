@@ -146,7 +146,7 @@ def beside(document: Path) -> Path:
 
 
 def test_what_a_restored_share_lacks(filedrop: Filedrop, world: World) -> None:
-    """--missing names what isn't in its folder any more; --deliver puts it there, and what lies there with --again."""
+    """--missing names what isn't in its folder any more; --deliver puts it there, and what is there with --again."""
     lost, taken, kept = (world.receive(order(name)) for name in ("lost", "taken", "kept"))
     world.run_once()
     paths = {json.loads(beside(path).read_text())["msg_no"]: path for path in world.delivered()}
