@@ -1,6 +1,6 @@
-"""The cookbook in docs/mapping.md: each of its situations, as it stands there, with the documents that it is for.
+"""The recipes of docs/receivers.md and docs/systems.md, as they stand there, with the documents that each is for.
 
-The configuration of a situation is served by a daemon. What is dropped is accepted by the access point with the ids
+The configuration of a recipe is served by a daemon. What is dropped is accepted by the access point with the ids
 that the page promises, each from the source that it should come from; and so is what the situation must not touch.
 """
 
@@ -18,6 +18,7 @@ from support.documents import (
     ORDER_ID,
     ORDERING_PROCESS,
     SELLER,
+    cii,
     credit_note,
     invoice,
     order,
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
 SELF_BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0"
 SELF_BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0"
 SELF_BILLED_ID = f"urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##{SELF_BILLING}::2.1"
+EN_16931 = "urn:cen.eu:en16931:2017"
+XRECHNUNG = f"{EN_16931}#compliant#urn:xeinkauf.de:kosit:xrechnung_3.0"
+CII_ID = f"urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100::CrossIndustryInvoice##{EN_16931}::D16B"
+ADDRESS = (
+    '<ram:URIUniversalCommunication><ram:URIID schemeID="0088">7300010000001</ram:URIID>'
+    "</ram:URIUniversalCommunication>"
+)
 
 
 def credited(**ids: tuple[str | None, str | None]) -> dict[str, tuple[str | None, str | None]]:
@@ -70,6 +78,22 @@ def with_organisation_number(number: str, receiver: str | None, country: str = "
     return supplier + customer + changed(rest, ">NO</cbc:IdentificationCode>", f">{country}</cbc:IdentificationCode>")
 
 
+def taxed(document: bytes, vat: str, address: str = "") -> bytes:
+    """The CII invoice with this VAT number of the customer, and this address."""
+    registration = f'<ram:SpecifiedTaxRegistration><ram:ID schemeID="VA">{vat}</ram:ID></ram:SpecifiedTaxRegistration>'
+    return changed(document, "</ram:BuyerTradeParty>", f"{address}{registration}</ram:BuyerTradeParty>")
+
+
+def in_cii(**ids: tuple[str | None, str | None]) -> dict[str, tuple[str | None, str | None]]:
+    """The ids of a CII invoice by EN 16931, which names no parties."""
+    said = {
+        "sender": (SELLER, "company"),
+        "document_id": (CII_ID, "document"),
+        "process_id": ("urn:fdc:peppol.eu:poacc:en16931:any", "mapping 2"),
+    }
+    return billed(**(said | ids))
+
+
 def old(number: str, sender: str, receiver: str, *, prefixed: bool) -> bytes:
     """An invoice that has the code 9908 before the number, not as a schemeID."""
     document = invoice(number, sender, receiver)
@@ -77,27 +101,6 @@ def old(number: str, sender: str, receiver: str, *, prefixed: bool) -> bytes:
 
 
 SITUATIONS = {
-    "The export doesn't say who sends": Situation(
-        meant=(
-            Drop("1.xml", invoice("1", sender=None), billed(sender=(SELLER, "company")), folder="export/invoices"),
-            Drop("2.xml", order("2", None, BUYER), ordered(sender=(SELLER, "company")), folder="export/orders"),
-            Drop("3.xml", invoice("3", sender=None), billed(sender=(FJORD, "company")), folder="export/north"),
-        ),
-        others=(
-            Drop("4.xml", invoice("4"), billed(), folder="export/invoices"),
-            Drop("5.xml", invoice("5"), billed(), "foreign-sender", folder="export/north"),
-        ),
-    ),
-    "The file name has the receiver": Situation(
-        meant=(
-            Drop("1001_810418052.xml", invoice("1", receiver=None), billed(receiver=(BUYER, "mapping 1"))),
-            Drop("1002_810418052.XML", invoice("2", receiver=OTHER), billed(receiver=(BUYER, "mapping 1"))),
-        ),
-        others=(
-            Drop("1001.xml", invoice("3", receiver=OTHER), billed(receiver=(OTHER, "document"))),
-            Drop("1001_8104180521.xml", invoice("4", receiver=OTHER), billed(receiver=(OTHER, "document"))),
-        ),
-    ),
     "The file name has a customer number": Situation(
         meant=(
             Drop("INV-1042-0007.xml", invoice("1", receiver=None), billed(receiver=(BUYER, "mapping 1"))),
@@ -120,7 +123,7 @@ SITUATIONS = {
             Drop("ORD-1042-0007.xml", order("5", SELLER, OTHER), ordered(receiver=(OTHER, "document"))),
         ),
     ),
-    "The document has an order number": Situation(
+    "The document has a number of your own": Situation(
         meant=(
             Drop("1.xml", for_order("1", "PO-7788", None), billed(receiver=(BUYER, "mapping 1"))),
             Drop("2.xml", for_order("2", " PO-7789 ", BUYER), billed(receiver=(OTHER, "mapping 1"))),
@@ -131,17 +134,24 @@ SITUATIONS = {
             Drop("5.xml", for_order("5", "PO-7790", None), billed(receiver=(None, None)), "no-receiver"),
         ),
     ),
-    "A process by document type": Situation(
-        meant=(
-            Drop(
-                "1.xml",
-                changed(order("1", SELLER, BUYER), f"<cbc:ProfileID>{ORDERING_PROCESS}</cbc:ProfileID>", ""),
-                ordered(process_id=("urn:fdc:peppol.eu:poacc:bis:ordering:3", "mapping 1")),
-            ),
-            Drop("2.xml", invoice("2", process="urn:old"), billed(process_id=(BILLING_PROCESS, "mapping 2"))),
-            Drop("3.xml", credit_note("3"), credited(process_id=(BILLING_PROCESS, "mapping 2"))),
+    "The document has the company's number, but no address": Situation(
+        meant=(Drop("1.xml", with_organisation_number("1", None), billed(receiver=(BUYER, "mapping 1"))),),
+        others=(
+            Drop("2.xml", with_organisation_number("2", OTHER), billed(receiver=(OTHER, "document"))),
+            Drop("3.xml", with_organisation_number("3", None, "SE"), billed(receiver=(None, None)), "no-receiver"),
+            Drop("4.xml", invoice("4", receiver=None), billed(receiver=(None, None)), "no-receiver"),
         ),
-        others=(Drop("4.xml", self_billed_invoice("4"), self_billed()),),
+    ),
+    "The folder decides who sends": Situation(
+        meant=(
+            Drop("1.xml", invoice("1", sender=None), billed(sender=(SELLER, "company")), folder="export/invoices"),
+            Drop("2.xml", order("2", None, BUYER), ordered(sender=(SELLER, "company")), folder="export/orders"),
+            Drop("3.xml", invoice("3", sender=None), billed(sender=(FJORD, "company")), folder="export/north"),
+        ),
+        others=(
+            Drop("4.xml", invoice("4"), billed(), folder="export/invoices"),
+            Drop("5.xml", invoice("5"), billed(), "foreign-sender", folder="export/north"),
+        ),
     ),
     "Several companies in one export folder": Situation(
         meant=(
@@ -157,13 +167,17 @@ SITUATIONS = {
             Drop("6.xml", invoice("6", FJORD), billed(sender=(FJORD, "document")), "foreign-sender"),
         ),
     ),
-    "A channel by document type": Situation(
+    "A process or a channel by document type": Situation(
         meant=(
-            Drop("1.xml", order("1", SELLER, BUYER), ordered(channel=("orders", "mapping 1"))),
-            Drop("2.xml", self_billed_invoice("2"), self_billed(channel=("self-billed", "mapping 2"))),
-            Drop("3.xml", invoice("3"), billed(channel=("invoices", "mapping 3"))),
+            Drop(
+                "1.xml",
+                invoice("1", process="urn:old"),
+                billed(process_id=(BILLING_PROCESS, "mapping 1"), channel=("invoices", "mapping 3")),
+            ),
+            Drop("2.xml", order("2", SELLER, BUYER), ordered(channel=("orders", "mapping 2"))),
+            Drop("3.xml", credit_note("3"), credited(process_id=(BILLING_PROCESS, "mapping 1"))),
         ),
-        others=(Drop("4.xml", credit_note("4"), credited()),),
+        others=(Drop("4.xml", self_billed_invoice("4"), self_billed(channel=("invoices", "mapping 3"))),),
     ),
     "Old Norwegian ids with 9908": Situation(
         meant=(
@@ -195,41 +209,38 @@ SITUATIONS = {
             ),
         ),
     ),
-    "A Norwegian customer without EndpointID": Situation(
-        meant=(Drop("1.xml", with_organisation_number("1", None), billed(receiver=(BUYER, "mapping 1"))),),
-        others=(
-            Drop("2.xml", with_organisation_number("2", OTHER), billed(receiver=(OTHER, "document"))),
-            Drop("3.xml", with_organisation_number("3", None, "SE"), billed(receiver=(None, None)), "no-receiver"),
-            Drop("4.xml", invoice("4", receiver=None), billed(receiver=(None, None)), "no-receiver"),
-        ),
-    ),
-    "The documents have the wrong sender": Situation(
+    "CII invoices by EN 16931": Situation(
         meant=(
-            Drop("1.xml", invoice("1", OTHER), billed(sender=(SELLER, "mapping 1"))),
-            Drop("2.xml", order("2", None, BUYER), ordered(sender=(SELLER, "mapping 1"))),
+            Drop("1.xml", taxed(cii("1"), "DE123456788"), in_cii(receiver=("9930:DE123456788", "mapping 1"))),
+            Drop(
+                "2.xml",
+                taxed(cii("2", XRECHNUNG), "DE123456788"),
+                in_cii(
+                    receiver=("9930:DE123456788", "mapping 1"),
+                    document_id=(CII_ID.replace(EN_16931, XRECHNUNG), "document"),
+                    process_id=(BILLING_PROCESS, "code list"),
+                ),
+            ),
         ),
         others=(
-            Drop("3.xml", invoice("3", FJORD), billed(sender=(FJORD, "document")), folder="root/fjord/outbound"),
+            Drop("3.xml", cii("3"), in_cii(receiver=(None, None)), "no-receiver"),
+            Drop("4.xml", taxed(cii("4"), "ATU12345675"), in_cii(receiver=(None, None)), "no-receiver"),
+            Drop("5.xml", taxed(cii("5"), ""), in_cii(receiver=(None, None)), "no-receiver"),
+            Drop("6.xml", taxed(cii("6"), "DE123456788", ADDRESS), in_cii(receiver=(OTHER, "document"))),
+            Drop("7.xml", invoice("7"), billed()),
         ),
-    ),
-    "The receiver is registered under its other id": Situation(
-        meant=(
-            Drop("1.xml", invoice("1", receiver="0208:0123456749"),
-                 billed(receiver=("9925:BE0123456749", "mapping 1"))),
-        ),
-        others=(Drop("2.xml", invoice("2"), billed()),),
     ),
 }  # fmt: skip
 
 
 def test_each_situation_is_tried() -> None:
-    """No situation stands in the cookbook that isn't tried here, and none is tried that doesn't stand there."""
+    """No recipe stands in the manual that isn't tried here, and none is tried that doesn't stand there."""
     assert list(SITUATIONS) == list(cookbook())
 
 
 @pytest.mark.parametrize("title", SITUATIONS)
 def test_situation(tmp_path: Path, title: str) -> None:
-    """What a situation is for is sent as the cookbook says, and what it isn't for as if it weren't there."""
+    """What a recipe is for is sent as the manual says, and what it isn't for as if it weren't there."""
     with Kitchen(tmp_path, *cookbook()[title]) as world:
         world.try_out(SITUATIONS[title])
 

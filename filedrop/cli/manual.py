@@ -29,9 +29,9 @@ TOPICS = {  # name: its page, and what is on it
     "install": ("docs/install.md", "Install filedrop on each system; the sandbox."),
     "upgrading": ("docs/upgrading.md", "Upgrade, move to another machine, uninstall."),
     "configuration": ("docs/configuration.md", "Every key, its default and its meaning."),
-    "mapping": ("docs/mapping.md", "Set senders, receivers and ids: rules, tables, directory."),
-    "systems": ("docs/systems.md", "What accounting systems export, and rules for each."),
-    "mandates": ("docs/mandates.md", "What countries demand from when, and their ids."),
+    "receivers": ("docs/receivers.md", "Look at a file, rehearse, set senders, receivers and ids."),
+    "systems": ("docs/systems.md", "What systems export, what countries demand."),
+    "mapping": ("docs/mapping.md", "Use a newer Peppol code list."),
     "documents": ("docs/documents.md", "Received documents: pages, attachments, responses."),
     "validation": ("docs/validation.md", "Validate documents before they are sent."),
     "operations": ("docs/operations.md", "Files and folders, status, monitoring, backup."),
@@ -57,7 +57,7 @@ _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]]+)\]\(([^)\s]+)\)")
 
 
-@click.command(epilog="\b\nExample: filedrop manual mapping")
+@click.command(epilog="\b\nExample: filedrop manual receivers")
 @click.argument("topic", type=click.Choice(list(TOPICS), case_sensitive=False), required=False, metavar="[TOPIC]")
 def manual(topic: str | None) -> None:
     """Show a page of the manual. Without TOPIC, list the pages.

@@ -115,7 +115,7 @@ def test_a_twin_that_the_directory_knows(make_world: Callable[..., World]) -> No
     world.run_once()
     assert [other in warning for warning in world.sidecar("warned.xml")["warnings"]] == [True]
     assert [message.receiver for message in world.sandbox.store.sent("acme")] == [receiver]
-    assert looked.stdout in PAGES["docs/mapping.md"]
+    assert looked.stdout in PAGES["docs/receivers.md"]
 
 
 def test_a_twin_that_the_directory_does_not_know(make_world: Callable[..., World]) -> None:

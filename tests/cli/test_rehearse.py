@@ -79,7 +79,7 @@ def test_as_the_manual_shows_it(refusing: World) -> None:
     for number in range(2):
         (folder / f"INV-{1101 + number}.xml").write_bytes(invoice(f"{number + 10}"))
     (folder / "INV-1201.xml").write_bytes(invoice("20", receiver=STRANGER))
-    page = (Path(__file__).parents[2] / "docs" / "mapping.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "receivers.md").read_text("utf-8")
     assert ask(refusing, "rehearse", "--company", "acme", str(folder)).output in page
 
 

@@ -219,13 +219,13 @@ def test_corpus_by_the_published_rules(tmp_path: Path) -> None:
     assert not {name: rules for name, rules in found.items() if rules - ABOUT_IDS}
 
 
-def test_example_of_the_manual(tmp_path: Path) -> None:
-    """The example in the manual is a configuration: its table sets the receiver, which is written into the document."""
-    page = (Path(__file__).parents[2] / "docs" / "mapping.md").read_text("utf-8")
-    example = page.partition("## Ids in the document")[2].split("```")[1].removeprefix("text")
-    (tmp_path / "customers.csv").write_text("number,receiver\nNO810418052MVA,9925:BE0123456749\n")
+def test_example_of_the_manual() -> None:
+    """With the example in the manual, the receiver that a rule sets is written into the document."""
+    page = (Path(__file__).parents[2] / "docs" / "receivers.md").read_text("utf-8")
+    example = page.partition("## Write the ids into the invoice")[2].split("```")[1].removeprefix("text")
+    rule = f"mapping: [{{receiver: '{OTHERS['receiver']}'}}]\n"
     accounts = 'accounts:\n  main: {base_url: "https://ap.example.com", username: acme, password_env: PASSWORD}\n'
-    config = parse(f"{accounts}{example}", str(tmp_path / "c.yaml"))
+    config = parse(f"{accounts}{example}{rule}")
     by = identification_of(config.companies["acme"], Rules(config.mapping, config.tables))
     reading = read(io.BytesIO(invoice()), xpaths=by.xpaths)
     identity = by.identify(reading, "invoice-1001.xml")

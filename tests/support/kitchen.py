@@ -1,8 +1,8 @@
 """Recipes of the manual, tried: a daemon serves a recipe's configuration, and documents are dropped for it.
 
-A recipe is a YAML block of the cookbook (docs/mapping.md) or of the page on accounting systems (docs/systems.md), with
-the tables that it needs. What is dropped is accepted by the access point with the ids that the page promises, each from
-the source that it should come from; and so is what the recipe must not touch.
+A recipe is a YAML block of docs/receivers.md or docs/systems.md, with the tables that it needs. What is dropped is
+accepted by the access point with the ids that the page promises, each from the source that it should come from; and so
+is what the recipe must not touch.
 """
 
 from __future__ import annotations

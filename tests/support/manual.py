@@ -27,8 +27,8 @@ def prose(text: str) -> str:
 
 
 def cookbook() -> dict[str, tuple[str, dict[str, str]]]:
-    """Each situation of the cookbook by its title: its YAML, and the tables it needs, by the names of their files."""
-    return _recipes("docs/mapping.md", "Cookbook")
+    """Each recipe for any system by its title: its YAML, and the tables it needs, by the names of their files."""
+    return _recipes("docs/receivers.md", "Recipes") | _recipes("docs/systems.md", "Rules for certain ids")
 
 
 def systems() -> dict[str, tuple[str, dict[str, str]]]:
