@@ -210,10 +210,10 @@ class Daemon:
         self.copies.tick()
         self.commands.start()
         self.recorder.start()
-        self.workers.start()
         self._make_pages.start()
         self._is_started = True
         self._start(self.accounts, left_behind(self.config, self.journal))
+        self.workers.start()  # last: each folder that they have watched takes a thread
 
     def _start(self, accounts: Iterable[Account], left: Mapping[str, Iterable[str]]) -> None:
         for account in accounts:
@@ -224,6 +224,7 @@ class Daemon:
     def tick(self) -> None:
         """Look each second for folders that take long, what is idle, due commands, and what may be posted now."""
         parts: dict[str, Callable[[], object]] = {
+            "file events": self._watcher.tick,
             "folders": self.workers.relieve,
             "validator": self.validating.end_if_idle,
             "validations": self.validators.tick,

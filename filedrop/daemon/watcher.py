@@ -4,6 +4,9 @@ An event only says where to look, and one thing more of a file: that its writer 
 written nothing since. (Windows reports no closing; there, `files.is_closed` asks.) Events may be lost, and nobody is
 told of what other computers do on a share, so nothing depends on them: scans find the same files later. Whether any
 come from a folder is tried, with a hidden file.
+
+Each watched folder takes a thread of watchdog's. Where the system has few, most are for the work: the other folders
+are scanned.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from filedrop.storage.folder import Folder
 
 
+SPARE = 10  # threads that are left for requests, status and pages
 EVENT_WITHIN = 5.0  # seconds: an event takes a thousandth, on a busy computer more
 _TELLS_CLOSING = _WATCHES_SHARES = sys.platform != "win32"
 
@@ -59,6 +63,7 @@ class Watcher:
         self._observer: BaseObserver | None = None
         self._starting = threading.Lock()
         self._is_closed = is_closed
+        self._most, self._is_limited = 0, False  # so many threads at once the system has had, and has no more
 
     def watch_of(self, folder: Folder, wanted: Watch) -> FolderWatch:
         """The watch of one folder, which has not begun."""
@@ -70,14 +75,39 @@ class Watcher:
         return self._is_closed
 
     def observing(self) -> BaseObserver:
-        """The observer, which starts with the first folder. Raises OSError where the system has none left."""
+        """The observer, which starts with the first folder. Raises OSError where the system has none left.
+
+        Nor is a folder watched, where too few threads would be left for all else.
+        """
         with self._starting:
+            if not self._has_left(2 * SPARE):
+                raise OSError(errno.EAGAIN, "too few threads are left")
             if self._observer is None:
                 observer = _observer()
                 observer.daemon = True
                 observer.start()
                 self._observer = observer  # last: `close` may run at any moment, and joins it
             return self._observer
+
+    def end(self, watch: ObservedWatch) -> None:
+        """Watch a folder no longer."""
+        if self._observer is not None and not self._is_closed:
+            with suppress(KeyError):  # it has ended, or the watcher is just being closed
+                self._observer.unschedule(watch)
+
+    def tick(self) -> None:
+        """Watch fewer folders where too few threads are left for all else. Called each second."""
+        if self._observer is not None and self._observer.emitters and not self._has_left(SPARE):
+            for emitter in [*self._observer.emitters.copy()][:SPARE]:
+                self.end(emitter.watch)
+
+    def _has_left(self, number: int) -> bool:
+        """Whether the system has so many threads more. They are started, until its limit is known."""
+        count = threading.active_count()
+        if count + number > self._most and not self._is_limited:
+            more = _startable(4 * SPARE)  # more, so that not each folder asks
+            self._most, self._is_limited = count + more, more < 4 * SPARE
+        return count + number <= self._most
 
     def close(self) -> None:
         """Stop watching."""
@@ -132,7 +162,7 @@ class FolderWatch:
             self._see_event(reports)
         except OSError as error:
             self.end()
-            remedy = _REMEDY if error.errno in (errno.ENOSPC, errno.EMFILE) else ""
+            remedy = _REMEDIES.get(error.errno or 0, "")
             lacks = error.strerror or error
             why = f"files are found by scanning alone, every `rescan`: no file events ({lacks}){remedy}"
             if self._why_not != why:  # each scan tries again: logged once
@@ -162,13 +192,32 @@ class FolderWatch:
     def end(self) -> None:
         """Watch the folder no longer."""
         watch, self._watch, self._emitter = self._watch, None, None
-        if watch is not None and not self._watcher.is_closed:
-            with suppress(KeyError):  # the watcher is just being closed
-                self._watcher.observing().unschedule(watch)
+        if watch is not None:
+            self._watcher.end(watch)
 
+
+def _startable(number: int) -> int:
+    """How many threads more the system has, this number at most."""
+    end, started = threading.Event(), list[threading.Thread]()
+    with suppress(RuntimeError):
+        while len(started) < number:
+            thread = threading.Thread(target=end.wait, name="spare", daemon=True)
+            thread.start()
+            started.append(thread)
+    end.set()
+    for thread in started:
+        thread.join()
+    return len(started)
+
+
+_REMEDIES = {
+    errno.EAGAIN: "; each watched folder takes one: raise the limit of threads (pids of the container, TasksMax of the "
+    "service, or ulimit -u), and restart filedrop"
+}
 
 if sys.platform == "linux":
-    _REMEDY = "; raise fs.inotify.max_user_watches or fs.inotify.max_user_instances (sysctl)"
+    _INOTIFY = "; raise fs.inotify.max_user_watches or fs.inotify.max_user_instances (sysctl)"
+    _REMEDIES |= {errno.ENOSPC: _INOTIFY, errno.EMFILE: _INOTIFY}
 
     def _observer() -> BaseObserver:
         # Imported late to start fast: not every command watches.
@@ -181,7 +230,6 @@ if sys.platform == "linux":
         return InotifyObserver(generate_full_events=True)
 
 elif sys.platform == "win32":
-    _REMEDY = ""
 
     def _observer() -> BaseObserver:
         from watchdog.observers import api, read_directory_changes, winapi  # noqa: PLC0415 - likewise
@@ -204,7 +252,6 @@ elif sys.platform == "win32":
         return api.BaseObserver(Emitter)
 
 else:
-    _REMEDY = ""
 
     def _observer() -> BaseObserver:
         from watchdog.observers import Observer  # noqa: PLC0415 - likewise

@@ -15,7 +15,7 @@ from support.disks import mounted
 from support.holdings import our_holdings
 from watchdog.observers.api import ObservedWatch
 
-from filedrop.daemon.watcher import Watcher, _observer, mode
+from filedrop.daemon.watcher import SPARE, Watcher, _observer, mode
 from filedrop.files.disk import FileSystem
 from filedrop.outbound.mailbox import Closed, FileEvent
 from filedrop.storage.folders import OutboundFolder
@@ -94,6 +94,40 @@ def test_a_look_after_the_end(tmp_path: Path, is_watched: bool) -> None:  # noqa
     before = threading.active_count()
     watch.begin(letters.put, was_away=False)
     assert threading.active_count() <= before
+
+
+def test_few_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders are watched while the system has threads for all else; the others are scanned, and say what to raise."""
+    start, most = threading.Thread.start, threading.active_count() + 2 * SPARE + 5
+
+    def start_if_any_is_left(thread: threading.Thread) -> None:
+        if threading.active_count() >= most:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    def take(number: int) -> None:
+        for _ in range(number):
+            threading.Thread(target=ended.wait).start()
+
+    letters, ended = queue.SimpleQueue[FileEvent](), threading.Event()
+    paths = [tmp_path / str(number) for number in range(5)]
+    for path in paths:
+        path.mkdir()
+    folders = [OutboundFolder(path, company="acme", below=tmp_path, patterns=["*.xml"]) for path in paths]
+    monkeypatch.setattr(threading.Thread, "start", start_if_any_is_left)
+    with closing(Watcher(structlog.wrap_logger(structlog.testing.CapturingLogger()))) as watcher:
+        watches = [watcher.watch_of(folder, "events") for folder in folders]
+        first, *_, last = [watch.begin(letters.put, was_away=False) for watch in watches]
+        assert first == ""
+        assert "by scanning alone" in last
+        assert "raise the limit of threads" in last
+        try:
+            take(SPARE + 5)
+            watcher.tick()
+            assert not any(watch.is_watched() for watch in watches)
+            assert "by scanning alone" in watches[0].begin(letters.put, was_away=False)
+        finally:
+            ended.set()
 
 
 def test_a_folder_that_is_watched_no_longer(tmp_path: Path) -> None:

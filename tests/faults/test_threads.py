@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
+from collections import Counter
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from support.documents import invoice
 from support.sharing import SHARE
 from support.stepping import RULES, Life
+from support.world import events
 
 from filedrop.alerts.teller import Teller
 from filedrop.daemon.daemon import Daemon
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
 
     Without = Callable[[str], AbstractContextManager[None]]
 
+ANYBODY = 61234  # a user who has no other process
+
 
 def test_a_survey(world: World, without_threads: Without) -> None:
     """A folder for which there was no thread isn't said to hang for ever: the next survey looks into it."""
@@ -39,6 +46,25 @@ def test_a_survey(world: World, without_threads: Without) -> None:
         said = {one.trouble for one in survey.look().values()}
     assert said == {"it can't be checked now: the system has no free thread"}
     assert [one.trouble for one in survey.look().values()] == ["", ""]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root makes a user with few threads")
+def test_more_folders_than_threads(make_world: Callable[..., World]) -> None:
+    """80 companies with 50 threads: all documents are sent, and page and `check` say why most folders are scanned."""
+    names = [f"company-{number}" for number in range(80)]
+    world = make_world(companies=dict.fromkeys(names, "{participants: []}"))
+    for name in names:
+        (world.root / name / "outbound").mkdir(parents=True)
+        (world.root / name / "outbound" / "invoice.xml").write_bytes(invoice(name))
+    rights = "+dac_override,+fowner"
+    user = ("setpriv", f"--reuid={ANYBODY}", "--clear-groups", f"--inh-caps={rights}", f"--ambient-caps={rights}")
+    with world.daemon(under=("prlimit", "--nproc=50", *user)) as daemon:
+        world.until(lambda: len([*world.root.glob("*/outbound/archive/*/invoice.xml")]) == len(names))
+        world.until(lambda: "raise the limit of threads" in (world.root / "STATUS.html").read_text())
+        world.stop(daemon)
+    assert world.accepted() == Counter({"?": len(names)})
+    assert not events(world, "work.failed")
 
 
 def test_a_page(tmp_path: Path, world: World, without_threads: Without) -> None:
