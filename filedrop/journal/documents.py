@@ -127,13 +127,13 @@ class Documents(Finding):
         """Write documents from their sidecars in one commit. Untrusted, they count for their own company only."""
         wanted = list(documents)
 
-        def work(connection: Connection) -> None:
+        def write_restored(connection: Connection) -> None:
             written = _unchanged(_write_all(connection, wanted))
             connection.executemany(_INSERT_RESTORED, [{"id": document.id} for document in written])
             tie_waiting(connection, written)  # only now: what is untrusted must be known as that
 
         if wanted:
-            self._write(work)
+            self._write(write_restored)
 
     def record_each(self, documents: Iterable[Document]) -> list[Document | FiledropError]:
         """Write a step of each document in one commit; for each, the result or error of `record`."""
@@ -156,11 +156,11 @@ class Documents(Finding):
         """Write that a folder isn't settled, and these steps, in one commit; `seen` is the count in its marker."""
         wanted = list(suspects)
 
-        def work(connection: Connection) -> None:
+        def put_and_unsettle(connection: Connection) -> None:
             put_all(connection, wanted)
             unsettle(connection, folder, seen)
 
-        self._write(work)
+        self._write(put_and_unsettle)
 
     def record_sending(
         self,
@@ -178,7 +178,7 @@ class Documents(Finding):
         `also` is done for each that is recorded, in the same transaction.
         """
 
-        def work(connection: Connection, wanted: Sequence[Document]) -> list[Document | FiledropError]:
+        def put_unless_duplicate(connection: Connection, wanted: Sequence[Document]) -> list[Document | FiledropError]:
             known = _known_content(connection, wanted)
             results: list[Document | FiledropError] = []
             left: list[Document] = []
@@ -199,7 +199,7 @@ class Documents(Finding):
                 also(connection, document)
             return results
 
-        return self._write_each(work, list(documents))
+        return self._write_each(put_unless_duplicate, list(documents))
 
     def retry_needy(self, folder: str, now: datetime) -> None:
         """Make those of a folder's documents due that wait for something of their own."""
@@ -355,10 +355,10 @@ class Removal(Part):
     def forget(self, ids: Sequence[str]) -> int:
         """Remove the rows of these documents; returns how many documents they are."""
 
-        def work(connection: Connection) -> None:
+        def forget_all(connection: Connection) -> None:
             for statement in _FORGET:
                 connection.execute(statement, {"ids": json.dumps(ids)})
 
         if ids:
-            self._write(work)
+            self._write(forget_all)
         return len(ids)

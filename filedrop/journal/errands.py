@@ -52,11 +52,11 @@ class Errands(Part):
         if self._read(_WANTED) == [(row["event"],) for row in wanted]:
             return
 
-        def work(connection: Connection) -> None:
+        def replace_wanted(connection: Connection) -> None:
             connection.execute(_WANT_NONE)
             connection.executemany(_WANT, wanted)
 
-        self._write(work)
+        self._write(replace_wanted)
 
     def first(self) -> list[Errand]:
         """The first errand of each company."""

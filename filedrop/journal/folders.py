@@ -163,11 +163,11 @@ class Folders(Part):
     def accept(self, branches: Iterable[str]) -> None:
         """Begin a branch that knows those of the journal and these."""
 
-        def work(connection: Connection) -> None:
+        def branch_off(connection: Connection) -> None:
             own = branches_in(dict(connection.execute(ABOUT).fetchall()))
             begin_branch(connection, [*own, *branches])
 
-        self._write(work)
+        self._write(branch_off)
 
     def suspect(self, folder: str) -> None:
         """Write that what waits in a folder is to be put in doubt."""
@@ -183,11 +183,11 @@ class Folders(Part):
     def mark_ahead(self, folder: str) -> Changes:
         """As `mark`, but with a count one higher, which no marker has had yet."""
 
-        def work(connection: Connection) -> Changes:
+        def count_on_and_mark(connection: Connection) -> Changes:
             connection.execute(_COUNT_ON, {"id": folder, "seen": 0})
             return _mark(connection, folder)
 
-        return self._write(work)
+        return self._write(count_on_and_mark)
 
     def take_over(self, folder: str, path: Path) -> Changes:
         """Write that a folder is ours from now on and isn't settled; returns what is to be in its marker.
@@ -196,7 +196,7 @@ class Folders(Part):
         ahead, as before a post: the folder's last owner may have posted what waits there.
         """
 
-        def work(connection: Connection) -> Changes:
+        def keep_folder(connection: Connection) -> Changes:
             _record(connection, folder, path, keeps=True)
             # The folder's last owner may have removed our drafts: a draft that is gone wasn't placed.
             connection.execute(_NAME_ALL, {"folder": as_name(str(path))})
@@ -205,7 +205,7 @@ class Folders(Part):
             connection.execute(_LEAST, {"id": folder})
             return _changes(connection, folder)
 
-        return self._write(work)
+        return self._write(keep_folder)
 
 
 def _record(connection: Connection, folder: str, path: Path, *, keeps: bool = False) -> None:

@@ -249,7 +249,7 @@ class Messages(Part):
         Returns those that had not changed meanwhile. Where that identity has the message by now, its own row counts.
         """
 
-        def work(connection: Connection) -> list[MessageRow]:
+        def adopt_rows(connection: Connection) -> list[MessageRow]:
             adopted = []
             for row in rows:
                 values = _as_it_was(row) | {"ours": identity, "revision": row.revision + 1}
@@ -257,7 +257,7 @@ class Messages(Part):
                     adopted.append(replace(row, identity=identity, revision=row.revision + 1))
             return adopted
 
-        return self._write(work)
+        return self._write(adopt_rows)
 
     def in_states(self, identity: str, *states: str) -> list[MessageRow]:
         """The messages of an account in one of these states, by number."""

@@ -145,7 +145,7 @@ class Numbers(Part):
         The owner of a number is decided within the transaction: if two requests got the same answer, one keeps it.
         """
 
-        def work(connection: Connection, wanted: Sequence[Outcome]) -> list[Document | FiledropError]:
+        def record_outcomes(connection: Connection, wanted: Sequence[Outcome]) -> list[Document | FiledropError]:
             owned = _owned_by_any(connection, wanted)
             results: list[Document | FiledropError] = []
             left: list[Document] = []
@@ -162,7 +162,7 @@ class Numbers(Part):
                 left.append(document)
             return [*results, *put_all(connection, left)]
 
-        return self._write_each(work, list(outcomes))
+        return self._write_each(record_outcomes, list(outcomes))
 
     def times(self, identity: str) -> list[tuple[datetime, str]]:
         """Of the latest documents accepted at their only request: when that was, by `Date`, and `received`."""

@@ -165,14 +165,14 @@ class Responses(Part):
         What has waited for longer than WAITS in vain, or is ambiguous since then, is removed.
         """
 
-        def work(connection: Connection) -> None:
+        def record_all(connection: Connection) -> None:
             since = max(response.at for response in responses) - WAITS
             connection.execute(_FORGET_UNTIED, {"since": as_moment(since)})
             for response in responses:
                 record(connection, response)
 
         if responses:
-            self._write(work)
+            self._write(record_all)
 
     def record_known(self, responses: Sequence[Response]) -> list[Response]:
         """Record those of these responses that name the message of one document, for its company. Returns these."""

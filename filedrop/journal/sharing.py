@@ -40,22 +40,22 @@ _BEATS = 0.3  # of `takeover`: in three signs of life, a host is asked and answe
 def drain(engine: Engine, host: str, *leases: str) -> bool:
     """Have a host give up these leases, or all and take none. Returns whether it could be told. Raises JournalError."""
 
-    def work(connection: Connection) -> bool:
+    def drain_host(connection: Connection) -> bool:
         if not leases:
             return connection.execute(_DRAIN, {"name": host, "is_draining": True}).rowcount == 1
         return all(connection.execute(_DRAIN_OF, {"name": host, "lease": lease}).rowcount == 1 for lease in leases)
 
-    return engine.write(work)
+    return engine.write(drain_host)
 
 
 def resume(engine: Engine, host: str) -> bool:
     """Have a host take again what is free. Returns whether there is one of this name. Raises JournalError."""
 
-    def work(connection: Connection) -> bool:
+    def resume_host(connection: Connection) -> bool:
         connection.execute(_RESUME, {"name": host})
         return connection.execute(_DRAIN, {"name": host, "is_draining": False}).rowcount == 1
 
-    return engine.write(work)
+    return engine.write(resume_host)
 
 
 def forget(engine: Engine, host: str) -> bool:
