@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from filedrop.daemon.watcher import Watcher
     from filedrop.identify.mapping import Rules
     from filedrop.journal import Journal
-    from filedrop.outbound.context import Stepped
+    from filedrop.outbound.context import Unrecorded
     from filedrop.outbound.validating import Validating
     from filedrop.process.clock import Clockwork
     from filedrop.process.folder_worker import FolderWorkers
@@ -77,7 +77,7 @@ class Account:
         self.name = account.name
         log = common.log.bind(account=account.name)
         self._stopped = stopped = threading.Event()
-        self._watcher, self._workers = common.watcher, workers
+        self._watcher, self._workers, self._recorder = common.watcher, workers, common.recorder
         self._steady = clockwork.steady
         self._poll_every = settings.inbound.poll.total_seconds()
         self._next_poll = -math.inf
@@ -105,7 +105,8 @@ class Account:
         self.senders, self.fetchers = pool(name=f"send-{account.name}"), pool(name=f"fetch-{account.name}")
         one_of_several = account.name if len(settings.accounts) > 1 else ""
         self.context = Context(
-            account=account.name,
+            account=self,
+            senders=self.senders,
             access_point=self.access_point,
             breaker=self.breaker,
             directory=ReceiverDirectory(
@@ -118,10 +119,6 @@ class Account:
             steady=clockwork.steady,
             guard=common.guard,
             log=log,
-            ready=self.ready,
-            submit=self.senders.submit,
-            record=common.recorder.put,
-            put=self.put,
             window=Window(max(UNDER_WAY, EACH * rules.workers)),
             validating=common.validating,
             stopped=stopped,
@@ -167,8 +164,7 @@ class Account:
                 rules=settings.inbound,
                 now=clockwork.now,
                 log=log,
-                submit=self.fetchers.submit,
-                pace=self.fetchers.pace,
+                fetchers=self.fetchers,
                 record=common.recorder.put,
                 pages=common.pages,
                 config=settings,
@@ -207,11 +203,15 @@ class Account:
         is_running = not self.journal.trouble and not self._stopped.is_set()
         return self.breaker.ready and is_running and self._knows_all_sent()
 
-    def put(self, stepped: Stepped) -> None:
-        """Leave a letter: after a step in a folder, documents may be posted or followed. Thread-safe."""
-        if stepped.has_news or not self._knows_all:
+    def record(self, outcome: Unrecorded) -> None:
+        """Have the outcome of a request recorded and returned. Thread-safe."""
+        self._recorder.put(outcome)
+
+    def end_step(self, *, has_news: bool) -> None:
+        """Go on after a step in a folder: documents may be posted or followed. Thread-safe."""
+        if has_news or not self._knows_all:
             self._wake_if_ready()
-        if stepped.has_news:
+        if has_news:
             self._follow.wake()
 
     def tick(self) -> None:

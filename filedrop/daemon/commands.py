@@ -10,12 +10,14 @@ import json
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import JournalError
 from filedrop.files import NO_FILE, Directory, open_regular
 from filedrop.pauses import EACH_MINUTE
+from filedrop.process.pool import Task
 from filedrop.programs import Program, how_it_ended
 from filedrop.storage import sidecar
 from filedrop.texts.printable import one_line
@@ -64,7 +66,7 @@ class CommandRunner:
         with self._change:
             self._not_before.clear()  # what couldn't be started may be another program now
 
-    def _survive(self, name: str, task: Callable[[], None]) -> None:
+    def _survive(self, name: str, task: Callable[[], object]) -> None:
         self._guard.attempt(name, task)  # `configure` changes it
 
     def start(self) -> None:
@@ -119,7 +121,7 @@ class CommandRunner:
         self._queue(company)
 
     def _queue(self, company: str) -> None:
-        self._pool.submit(lambda: self._run_next(company), lambda: self._release(company), company)
+        self._pool.submit(Task(partial(self._run_next, company), partial(self._release, company), company))
 
     def _release(self, company: str) -> None:
         with self._change:

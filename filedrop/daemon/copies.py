@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import FiledropError, JournalError
 from filedrop.files.rights import explain
+from filedrop.process.pool import Task
 
 if TYPE_CHECKING:
     from datetime import date
@@ -60,10 +61,10 @@ class DailyCopy:
         if self._engine.is_held:
             if steady >= self._check_due and self._pool.is_idle():
                 self._check_due = steady + CHECK_AGAIN
-                self._pool.submit(self._engine.check_integrity, lambda: None)
+                self._pool.submit(Task(self._engine.check_integrity, lambda: None))
         elif self._copies and steady >= self._due and self._clockwork.now().date() != self._done:
             self._due = steady + AGAIN
-            self._pool.submit(partial(self._copy, self._copies), lambda: None)
+            self._pool.submit(Task(partial(self._copy, self._copies), lambda: None))
 
     def close(self, patience: float) -> None:
         """Stop. A copy that has begun is given up after `patience` seconds."""

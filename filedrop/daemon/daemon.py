@@ -342,7 +342,7 @@ def _validating(
     """What prepares and validates the documents of those companies that want it: `reload` may add the first."""
     validator = validator_of(config.validation, config.state, passed=config.pass_environment)
     retry = clockwork.backoff(config.outbound.retry.first, config.outbound.retry.longest)
-    return Validating(validator, submit=pool.submit, retry=retry, now=clockwork.now, guard=guard, log=log)
+    return Validating(validator, pool, retry=retry, now=clockwork.now, guard=guard, log=log)
 
 
 def _unvalidated(accounts: Iterable[Account], journal: Journal) -> str:

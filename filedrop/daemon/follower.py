@@ -49,13 +49,13 @@ class Follower:
         self.is_hindered = True  # before the questions: when their answers change, the account looks at this
         if not breaker.ready and not breaker.allows():
             return breaker.rest() or DISTANT
-        if not self._shared.ready():
+        if not self._shared.account.ready():
             return DISTANT
         self.is_hindered = False
         try:
             return self._follow()
         finally:
-            self.is_hindered = not self._shared.ready()
+            self.is_hindered = not self._shared.account.ready()
 
     def _follow(self) -> float:
         breaker = self._shared.breaker

@@ -232,7 +232,7 @@ if sys.platform == "linux":
 elif sys.platform == "win32":
 
     def _observer() -> BaseObserver:
-        from watchdog.observers import api, read_directory_changes, winapi  # noqa: PLC0415 - likewise
+        from watchdog.observers import api, read_directory_changes, winapi  # noqa: PLC0415 - not every command watches
 
         class Reader(winapi.DirectoryChangeReader):
             def get_events(self, timeout: float) -> list[winapi.WinAPINativeEvent]:
@@ -254,7 +254,7 @@ elif sys.platform == "win32":
 else:
 
     def _observer() -> BaseObserver:
-        from watchdog.observers import Observer  # noqa: PLC0415 - likewise
+        from watchdog.observers import Observer  # noqa: PLC0415 - not every command watches
 
         return Observer()
 
@@ -270,7 +270,7 @@ def _events() -> list[type[FileSystemEvent]]:
 
     On Windows, watchdog takes a copy that was given its original's date for a change of attributes.
     """
-    from watchdog import events  # noqa: PLC0415 - likewise
+    from watchdog import events  # noqa: PLC0415 - not every command watches
 
     return [
         events.FileCreatedEvent,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal
     from filedrop.model.message import Message
     from filedrop.process.loop import Loop
-    from filedrop.process.pool import Pace
+    from filedrop.process.pool import Pool
     from filedrop.storage.folders import InboundFolder
 
 
@@ -61,14 +61,12 @@ class MessageSource:
 class InboundContext(MessageSource):
     """Dependencies of one account's way in.
 
-    `submit` has a request made by another thread. Where that never begins, because filedrop stops, it calls its second
-    argument; where this is None, the request is made all the same. `pace` is that of these requests. `record` queues a
-    message that was marked as read. When such a message is recorded, its page may be owed: `pages` is woken.
+    `fetchers` are the threads that make its requests. `record` queues a message that was marked as read. When such a
+    message is recorded, its page may be owed: `pages` is woken.
     """
 
     breaker: CircuitBreaker
-    submit: Callable[[Callable[[], None], Callable[[], None] | None], None]
-    pace: Pace
+    fetchers: Pool
     record: Callable[[MarkedRead], None]
     pages: Loop
 

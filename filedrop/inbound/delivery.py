@@ -23,7 +23,7 @@ from filedrop.inbound.placing import Placed, place, resume
 from filedrop.inbound.temporary import see_there
 from filedrop.journal import changed, is_same
 from filedrop.model.report import FolderReport
-from filedrop.process.pool import Pace
+from filedrop.process.pool import Pace, Task
 from filedrop.texts.printable import size
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Fetches:
     def begin(self, arrival: Arrival) -> None:
         """Note that a message is to be fetched."""
         self.under_way.add(arrival)
-        self._pace = arrival.context.pace
+        self._pace = arrival.context.fetchers.pace
 
     @property
     def room(self) -> int:
@@ -287,12 +287,13 @@ class InboundDelivery:
     def _fetch(self, arrival: Arrival, pending: set[Arrival]) -> None:
         pending.discard(arrival)
         self._fetches.begin(arrival)
-        arrival.context.submit(partial(self._fetched, arrival), partial(self._return, arrival))
+        arrival.context.fetchers.submit(Task(partial(self._fetched, arrival), partial(self._return, arrival)))
 
     def _mark_read(self, arrival: Arrival, row: MessageRow, pending: set[Arrival]) -> None:
         pending.discard(arrival)
         placed = replace(arrival, unread=replace(arrival.unread, row=row))
-        arrival.context.submit(partial(mark_read, placed), None)  # an older journal would have it placed again
+        mark = Task(partial(mark_read, placed), None)  # else an older journal would have it placed again
+        arrival.context.fetchers.submit(mark)
 
     def _fetched(self, arrival: Arrival) -> None:
         """Fetch a message. Called in a fetcher's thread."""

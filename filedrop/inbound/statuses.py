@@ -23,6 +23,7 @@ from filedrop.model.document import local_name
 from filedrop.model.message import UNASSIGNED
 from filedrop.model.response import LEVEL_STATUS, Response, is_access_point
 from filedrop.pauses import MESSAGE
+from filedrop.process.pool import Task
 from filedrop.readable.response import responses_of
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Statuses:
         for status in sorted(due, key=lambda status: status.attempts)[:MOST]:
             with self._lock:
                 self._under_way.add(status)
-            self._context.submit(partial(self._take, status, now), partial(self._end, status))
+            self._context.fetchers.submit(Task(partial(self._take, status, now), partial(self._end, status)))
 
     def _status(self, message: Message) -> _Status:
         """What is held of a message."""

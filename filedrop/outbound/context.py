@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Protocol
 
 from filedrop import identify
 from filedrop.model.document import Document, Event, new_id
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.validating import Validating
     from filedrop.pauses import Backoff
     from filedrop.process.guard import Guard
+    from filedrop.process.pool import Pool
     from filedrop.storage.folders import OutboundFolder
 
 
@@ -150,23 +151,30 @@ class Unrecorded:
     returned: Callable[[Document | FiledropError], None]
 
 
-class Stepped(NamedTuple):
-    """A letter to the account: a step in a folder has ended.
+class RunningAccount(Protocol):
+    """What the pipelines of an account ask it and tell it: `daemon.account.Account`. Thread-safe."""
 
-    `has_news`: a document came back or was put away, and senders have no other document of this folder.
-    """
+    name: str
 
-    has_news: bool
+    def ready(self) -> bool:
+        """Whether documents may be posted and looked for. First, the journal must know what was sent before."""
+
+    def record(self, outcome: Unrecorded) -> None:
+        """Have the outcome of a request recorded; it is then returned, by the recorder's thread."""
+
+    def end_step(self, *, has_news: bool) -> None:
+        """Go on with what may be done after a step in a folder.
+
+        `has_news`: a document came back or was put away, and senders have no other document of this folder.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """Dependencies shared by the pipelines of one account.
 
-    `now` is the wall clock with its offset, `steady` the monotonic clock in seconds. `ready` says whether documents may
-    be posted and looked for now. `guard` survives the errors of what nothing else depends on. `submit` has a company's
-    request made by another thread, or calls its second argument where the request never begins; the outcome goes to
-    `record`. `put` leaves a letter for the account.
+    `senders` are the threads that make its requests. `now` is the wall clock with its offset, `steady` the monotonic
+    clock in seconds. `guard` survives the errors of what nothing else depends on.
     `retry`: the pauses of probes, and of a document that never arrived. `validating` is None where documents are
     neither prepared, nor validated, nor asked for attachments, nor put aside; `keep_archive` where the archive is kept
     for ever. `participants`: the company's.
@@ -175,7 +183,8 @@ class Context:
     The account itself has the common settings, each pipeline those of its company (`of_company`).
     """
 
-    account: str
+    account: RunningAccount
+    senders: Pool
     access_point: AccessPoint
     breaker: CircuitBreaker
     directory: ReceiverDirectory
@@ -186,10 +195,6 @@ class Context:
     steady: Callable[[], float]
     guard: Guard
     log: structlog.stdlib.BoundLogger
-    ready: Callable[[], bool]
-    submit: Callable[[Callable[[], None], Callable[[], None], str], None]
-    record: Callable[[Unrecorded], None]
-    put: Callable[[Stepped], None]
     window: Window
     validating: Validating | None
     stopped: threading.Event
@@ -253,7 +258,7 @@ def new_document(shared: Context, folder: OutboundFolder, name: str, file: str, 
         id=new_id(now),
         company=folder.company,
         folder=folder.id,
-        account=shared.account,
+        account=shared.account.name,
         file=file,
         dropped_as=name,
         claimed=now,

@@ -20,6 +20,7 @@ from filedrop.outbound.mailbox import Returned, Validated
 from filedrop.outbound.preparing import discard_unsent, judge, must_judge
 from filedrop.outbound.sender import NO_TURN, duplicate, log_doubt, same_number, send
 from filedrop.outbound.validating import Judgement
+from filedrop.process.pool import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -216,7 +217,7 @@ class Handover:
             claims = list(ready[: max(0, self.room)])
         else:
             try:
-                self._mark_ahead()  # before room is taken, as above
+                self._mark_ahead()  # before room is taken: the folder may hang
             except BaseException:
                 _close(ready)
                 raise
@@ -296,7 +297,7 @@ class Handover:
         self._under_way.add(document.id)
         del self._begun[document.id]
         send, give_back = partial(self._send, document, opened), partial(self._give_back, document, opened)
-        self._shared.submit(send, give_back, document.company)
+        self._shared.senders.submit(Task(send, give_back, document.company))
 
     def _hand_to_validator(self, document: Document, claim: Claim) -> None:
         validating, opened = self._shared.validating, claim.opened
@@ -304,14 +305,15 @@ class Handover:
             raise ValueError(f"{document.id} can't be validated")
         self._under_way.add(document.id)
         if must_judge(validating, document, opened, self._shared.rules):
-            back = partial(self._put, Validated(document, opened, None))
-            validating.submit(partial(self._judge, validating, document, opened), back, document.company)
+            judge_it = partial(self._judge, validating, document, opened)
+            put_back = partial(self._put, Validated(document, opened, None))
+            validating.validators.submit(Task(judge_it, put_back, document.company))
         else:
             self._put(Validated(document, opened, Judgement(document, passes=True)))
 
     def _judge(self, validating: Validating, document: Document, opened: OpenedDocument) -> None:
         """Prepare and validate a document, unless nothing may be posted now. Called in a validator's thread."""
-        judgement, broke_off, may_post = None, True, self._shared.ready()
+        judgement, broke_off, may_post = None, True, self._shared.account.ready()
         try:
             with self._folder.in_use():
                 judgement = judge(self._shared, validating, self._folder, document, opened) if may_post else None
@@ -326,12 +328,12 @@ class Handover:
             with self._folder.in_use():
                 outcome = send(self._shared, document, opened, self._folder)
         finally:
-            self._shared.record(Unrecorded(outcome, partial(self._return, outcome.document, opened)))
+            self._shared.account.record(Unrecorded(outcome, partial(self._return, outcome.document, opened)))
 
     def _give_back(self, document: Document, opened: OpenedDocument) -> None:
         """Return a document whose request never began, because the senders were stopped."""
         outcome = Outcome(document.never_arrived(self._shared.now(), NO_TURN))
-        self._shared.record(Unrecorded(outcome, partial(self._return, outcome.document, opened)))
+        self._shared.account.record(Unrecorded(outcome, partial(self._return, outcome.document, opened)))
 
     def _return(self, document: Document, opened: OpenedDocument, recorded: Document | FiledropError) -> None:
         """Return a document after its answer was recorded or given up. Called in the recorder's thread."""

@@ -18,7 +18,6 @@ from filedrop.files.rights import explain
 from filedrop.model.document import State
 from filedrop.outbound.answers import place_answers
 from filedrop.outbound.claim import claim_files
-from filedrop.outbound.context import Stepped
 from filedrop.outbound.desk import Desk
 from filedrop.outbound.handover import Claim, Handover
 from filedrop.outbound.health import FolderHealth
@@ -75,37 +74,53 @@ class OutboundPipeline:
         events: EventSource,
         workers: FolderWorkers,
     ) -> None:
-        mailbox = Mailbox(workers)
+        # The folder, and what all that works in it shares.
+        self.folder = folder
+        self._shared = shared
+        self._mailbox = mailbox = Mailbox(workers)
+        self._file_events = events
+        self._answers = partial(workers.answers, self)
         self.health = health = FolderHealth(folder, shared.log)
         self.scanner = Scanner(folder, mailbox.events)
         self._moves = Moves(shared, folder, health)
         self._handover = Handover(shared, folder, health, self._moves, mailbox.put)
         self.desk = desk = Desk(shared, folder, identification, self.scanner, health, self._moves, self._handover)
-        self.put, self.folder = mailbox.put, folder
-        self.was_scanned = self.is_accounted_for = self.is_hindered = False
-        self._answers = partial(workers.answers, self)
+        # What has its own time, which `due` asks for.
         self.reconciliation = Reconciliation(desk, self._show_progress)
-        self._stillness = Stillness(desk, self.reconciliation)
+        self._stillness = Stillness(desk, self.reconciliation)  # whether a comparison can be put off
         self._reporter = Reporter(desk, self.reconciliation.strays)
-        self._shared = shared
-        self._mailbox = mailbox
-        self._file_events = events
-        self._moved_before = 0  # moves up to the scan that last forgot refusals
-        self._not_before = -math.inf
-        self._is_woken = False  # documents may have become due
         self._leftovers = Leftovers(desk, self.reconciliation)
         self._retention = Retention(desk)
+        # What else `due` decides by: set and reset by steps.
+        self.is_hindered = False
+        self._is_woken = False  # documents may have become due
+        self._not_before = -math.inf  # after an error
+        # What is known of the folder since the start.
+        self.was_scanned = self.is_accounted_for = False
+        self._moved_before = 0  # moves up to the scan that last forgot refusals
 
     @property
     def report(self) -> FolderReport:
         """What the worker knew of the folder after its last step."""
         return self._reporter.report
 
+    def put(self, letter: Letter) -> None:
+        """Leave a letter for the worker in the folder. Thread-safe."""
+        self._mailbox.put(letter)
+
     def due(self) -> float:
-        """When the next step is due, by the steady clock."""
-        if self._has_mail() or self._shared.stopped.is_set():
-            return -math.inf if self._has_mail() else math.inf
-        if self._is_woken or self.reconciliation.is_under_way or self._may_claim():
+        """When the next step is due, by the steady clock. The first row that holds decides; 3 and 4 wait after errors.
+
+        1. at once: documents have come back, or something can be posted that couldn't be
+        2. never: the account was stopped
+        3. at once: documents may wait to be sent or may be claimed, or a comparison has begun
+        4. at the next scan, comparison, try of what waits in `sending/`, clearing of the archive, or report
+        """
+        if self._has_mail():
+            return -math.inf
+        if self._shared.stopped.is_set():
+            return math.inf
+        if self._is_woken or self._may_claim() or self.reconciliation.is_under_way:
             return self._not_before
         others = (self.reconciliation.next, self._leftovers.next, self._retention.next, self._reporter.next)
         return max(self._not_before, min(self.scanner.due(), *others))
@@ -123,11 +138,12 @@ class OutboundPipeline:
         except FolderUnavailable as error:  # as `look` finds it, but just before a post
             self.health.report_unavailable(str(error))
         except BaseException:
-            self.is_hindered |= not self._shared.ready()
+            self.is_hindered |= not self._shared.account.ready()
             raise
         finally:
             self._reporter.renew()
-        self._shared.put(Stepped((has_news or self._moves.total > moved) and self._handover.is_idle()))
+        has_news = (has_news or self._moves.total > moved) and self._handover.is_idle()
+        self._shared.account.end_step(has_news=has_news)
 
     def _take_step(self) -> None:
         if self._shared.steady() >= self.reconciliation.next and self._stillness.holds():
@@ -200,7 +216,7 @@ class OutboundPipeline:
         return self._mailbox.has_documents() or self._handover.may_post_passed() or self._may_go_on()
 
     def _may_go_on(self) -> bool:
-        return self.is_hindered and self._shared.ready()
+        return self.is_hindered and self._shared.account.ready()
 
     def _may_claim(self) -> bool:
         """Whether something is to be claimed or sent again, and there is room for half a window.
@@ -210,7 +226,7 @@ class OutboundPipeline:
         if not (self.scanner.ready or self._leftovers.has_more):
             return False
         room, half = self._handover.room, self._shared.window.size // 2
-        return room > 0 and (room >= half or self._handover.is_idle() or not self._shared.ready())
+        return room > 0 and (room >= half or self._handover.is_idle() or not self._shared.account.ready())
 
     def _show_progress(self) -> None:
         self._answers()
@@ -273,7 +289,7 @@ class OutboundPipeline:
 
     def _may_send(self) -> bool:
         try:
-            is_ready = self._shared.ready()
+            is_ready = self._shared.account.ready()
             self.is_hindered |= not is_ready
             return is_ready and not self.folder.held_by(self._shared.steady())
         except OSError as error:

@@ -58,7 +58,7 @@ def send(shared: Context, document: Document, opened: OpenedDocument, folder: Ou
     except OSError as error:
         why = f"{folder.path} can't be looked into: {explain(error, folder.path)}"
         return Outcome(document.never_arrived(shared.now(), why, due=_next_try(shared, document)))
-    if is_held or not shared.ready():
+    if is_held or not shared.account.ready():
         return Outcome(document.never_arrived(shared.now(), NO_TURN))
     document = _ask_directory(shared, document)
     if document.state is State.FAILED:

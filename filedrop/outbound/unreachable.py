@@ -66,15 +66,15 @@ def _is_believed(shared: Context, document: Document) -> bool:
     elif others:
         none_of = ", ".join(dict.fromkeys(others))
         why = (
-            f"the directory of account {shared.account} has none of {none_of}: nothing is put aside meanwhile, and "
-            "it is asked again for each document"
+            f"the directory of account {shared.account.name} has none of {none_of}: nothing is put aside meanwhile, "
+            "and it is asked again for each document"
         )
         shared.guard.note(_about(shared), why, "directory.has_nobody")
     return has_somebody is True
 
 
 def _about(shared: Context) -> str:
-    return f"directory of {shared.account}"
+    return f"directory of {shared.account.name}"
 
 
 def fault(shared: Context, document: Document) -> Fault:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.pauses import Backoff
     from filedrop.process.guard import Guard
+    from filedrop.process.pool import Pool
     from filedrop.validation import Validator, Verdict
 
 VALIDATED = "validated"  # the event
@@ -45,7 +46,7 @@ class Validating:
     """Has the documents of all accounts prepared and validated by other threads. Thread-safe.
 
     `validator` is None where the configuration has none.
-    `submit` has a task of a company done by another thread, or calls its second argument where the task never begins.
+    `validators` are the threads in which they are judged.
     `retry`: the pauses of a document that waits for a verdict; it says so itself (`Document.needs`). `guard` reports
     why the last document was sent without a verdict.
     """
@@ -53,14 +54,14 @@ class Validating:
     def __init__(
         self,
         validator: Validator | None,
+        validators: Pool,
         *,
-        submit: Callable[[Callable[[], None], Callable[[], None], str], None],
         retry: Backoff,
         now: Callable[[], datetime],
         guard: Guard,
         log: structlog.stdlib.BoundLogger,
     ) -> None:
-        self.submit = submit
+        self.validators = validators
         self._guard = guard
         self._validator = validator
         self._retry = retry

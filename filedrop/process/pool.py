@@ -11,15 +11,27 @@ import math
 import threading
 import time
 from collections import Counter, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Task = Callable[[], None]
-
 QUICK = 0.002  # seconds that a task waits at most, beside its own work, while taking turns is faster
 LATEST = 8  # of so many tasks, two must be so: any may wait for Python, or for the rest of the computer
+
+
+class Task(NamedTuple):
+    """What a pool is to do for a company; "" is for all of them.
+
+    `run` is called in a thread of the pool. Where the pool is closed before, `never_began` is called instead: by the
+    thread that closes the pool, or in `submit`. Where that is None, the task is done all the same: by a thread of the
+    pool, or in `submit`. Either is called once, perhaps after whoever submitted it was closed: what both change must
+    be thread-safe.
+    """
+
+    run: Callable[[], object]
+    never_began: Callable[[], object] | None
+    company: str = ""
 
 
 class Pace:
@@ -58,16 +70,16 @@ class Pool:
         workers: int,
         *,
         name: str,
-        attempt: Callable[[str, Task], object],
+        attempt: Callable[[str, Callable[[], object]], object],
         each: int | None = None,
-        on_lull: Task = lambda: None,
+        on_lull: Callable[[], object] = lambda: None,
     ) -> None:
         self._workers = workers
         self._each = workers if each is None else each
         self._name = name
         self._attempt = attempt
         self._on_lull = on_lull
-        self._tasks: dict[str, deque[tuple[Task, Task | None]]] = {}  # by company; none is empty
+        self._tasks: dict[str, deque[Task]] = {}  # by company; none is empty
         self._running: Counter[str] = Counter()
         self._turn = itertools.count(1)
         self._turns: dict[str, int] = {}  # by company: its last one
@@ -79,22 +91,19 @@ class Pool:
         self._is_closed = False
         self._change = threading.Condition()
 
-    def submit(self, task: Task, cancelled: Task | None, company: str = "") -> None:
-        """Queue a company's task. If the pool closes before it begins, `cancelled` is called instead. Thread-safe.
-
-        Where that is None, the task is done all the same: by a thread of the pool, or at once after its end.
-        """
+    def submit(self, task: Task) -> None:
+        """Queue a task. Thread-safe."""
         with self._change:
             if not self._is_closed:
                 if not (self._tasks and self.pace.is_quick):  # else a thread is awake
                     self._change.notify()
-                self._tasks.setdefault(company, deque()).append((task, cancelled))
+                self._tasks.setdefault(task.company, deque()).append(task)
                 self._start_if_needed()
                 return
-        if cancelled is None:
-            self._attempt(self._name, task)
+        if task.never_began is None:
+            self._attempt(self._name, task.run)
         else:
-            cancelled()
+            task.never_began()
 
     def tick(self) -> None:
         """Start a thread for what is queued, where the system had none before. Called each second. Thread-safe."""
@@ -115,12 +124,12 @@ class Pool:
         deadline = time.monotonic() + patience
         with self._change:
             self._is_closed = True
-            not_begun = [cancelled for tasks in self._tasks.values() for _, cancelled in tasks if cancelled]
-            left = {name: deque(pair for pair in tasks if not pair[1]) for name, tasks in self._tasks.items()}
+            not_begun = [task.never_began for tasks in self._tasks.values() for task in tasks if task.never_began]
+            left = {name: deque(task for task in tasks if not task.never_began) for name, tasks in self._tasks.items()}
             self._tasks = {name: tasks for name, tasks in left.items() if tasks}
             self._change.notify_all()
-        for cancelled in not_begun:
-            cancelled()
+        for never_began in not_begun:
+            never_began()
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -144,7 +153,7 @@ class Pool:
                     self._rest()
                 task, begun = self._begin(company), self._begun
             worked = time.thread_time()
-            self._attempt(f"{self._name} for {company}" if company else self._name, task)
+            self._attempt(f"{self._name} for {company}" if company else self._name, task.run)
             self.pace.note(time.monotonic() - begun, time.thread_time() - worked)
             if not self.pace.is_quick:
                 self._on_lull()
@@ -171,7 +180,7 @@ class Pool:
 
     def _begin(self, company: str) -> Task:
         tasks = self._tasks[company]
-        task, _ = tasks.popleft()
+        task = tasks.popleft()
         if not tasks:
             del self._tasks[company]
         self._running[company] += 1

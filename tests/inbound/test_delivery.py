@@ -166,7 +166,7 @@ def test_turns(landing: Landing, monkeypatch: pytest.MonkeyPatch) -> None:
     landing.fetched("1")
     landing.step()
     for _ in range(2):
-        landing.context.pace.note(0.0, 0.0)
+        landing.context.fetchers.pace.note(0.0, 0.0)
     landing.receive("2", "3", "4")
     landing.bring(2, 3, 4)
     landing.step()

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from support.stepping import Clock
     from support.world import World
 
+    from filedrop.process.pool import Task
+
 BURST = 100_000  # files
 VALIDATION = f"validation: {{command: [{json.dumps(sys.executable)}]}}\n"
 
@@ -74,10 +76,10 @@ def test_error_before_the_hand_over(
     """Of a batch that is recorded, an error leaves none in doubt that no sender has: they are posted again at once."""
     submit, failures = Hands.submit, [MemoryError()]
 
-    def submit_later(hands: Hands, task: Any, cancelled: Any, company: str = "") -> None:
+    def submit_later(hands: Hands, task: Task) -> None:
         if hands._name.startswith("send") and failures:
             raise failures.pop()
-        submit(hands, task, cancelled, company)
+        submit(hands, task)
 
     monkeypatch.setattr(Hands, "submit", submit_later)
     world = make_world(outbound=RULES, inbound={"poll": "5m"}, clock=clock.true)

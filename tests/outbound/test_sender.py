@@ -37,6 +37,17 @@ RETRY = "{first: 5s, longest: 15m}"
 
 
 @dataclass
+class Account:
+    """An account that says itself whether documents may be posted."""
+
+    is_ready: bool
+    name: str = "acme"
+
+    def ready(self) -> bool:
+        return self.is_ready
+
+
+@dataclass
 class Desk:
     """A sender's: one document that is about to be posted, at noon, and what it works with."""
 
@@ -141,7 +152,7 @@ def test_hold_that_comes_just_before_the_request(desk: Desk, name: str) -> None:
 
 def test_its_turn_does_not_come(desk: Desk) -> None:
     """When all posting ends while a document waits for a sender, it is not posted."""
-    kept = desk.becomes(ready=lambda: False)
+    kept = desk.becomes(account=Account(is_ready=False))
     assert (kept.state, kept.due, desk.uploads) == (State.WAITING, None, 0)
 
 
@@ -215,7 +226,7 @@ def test_held_back(desk: Desk, answer: Answering, condition: str) -> None:
     assert (report.condition, kept.history[-1].at) == (condition, NOON)
     assert kept.history[-1].facts == {"why": report.why}
     desk.document = replace(desk.document, attempts=1)
-    assert desk.becomes(answer, ready=lambda: True).due == NOON + timedelta(seconds=10)
+    assert desk.becomes(answer, account=Account(is_ready=True)).due == NOON + timedelta(seconds=10)
 
 
 def test_no_clear_answer(desk: Desk) -> None:
@@ -253,7 +264,7 @@ def test_an_outage_of_uploads_alone(desk: Desk) -> None:
     for _ in range(2):
         for name in "123":
             desk.document = replace(desk.document, id=name)
-            desk.becomes(instead(429), ready=lambda: True)
+            desk.becomes(instead(429), account=Account(is_ready=True))
         pauses.append(desk.shared.breaker.wait())
         desk.life._clock.pass_on(pauses[-1])
         assert desk.shared.breaker.allows()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filedrop.process import pool as pool_module
-from filedrop.process.pool import LATEST, QUICK, Pace, Pool
+from filedrop.process.pool import LATEST, QUICK, Pace, Pool, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ def test_the_system_has_no_thread(without_threads: Callable[[str], AbstractConte
     done = threading.Event()
     pool = Pool(4, name="fetch", attempt=lambda _, task: task())
     with without_threads("fetch"):
-        pool.submit(done.set, lambda: None)
+        pool.submit(Task(done.set, None))
         pool.tick()
     assert not done.is_set()
     pool.tick()
@@ -34,11 +34,11 @@ def test_companies_take_turns() -> None:
     """A company that comes with its first task waits for one of a company with many, not for all of them."""
     done, may_go_on, ended = list[str](), threading.Event(), threading.Event()
     pool = Pool(1, name="validate", attempt=lambda _, task: task())
-    pool.submit(may_go_on.wait, lambda: None, "acme")
+    pool.submit(Task(may_go_on.wait, None, "acme"))
     for nth in range(3):
-        pool.submit(partial(done.append, f"acme {nth}"), lambda: None, "acme")
-    pool.submit(partial(done.append, "fjord"), lambda: None, "fjord")
-    pool.submit(ended.set, lambda: None, "last")
+        pool.submit(Task(partial(done.append, f"acme {nth}"), None, "acme"))
+    pool.submit(Task(partial(done.append, "fjord"), None, "fjord"))
+    pool.submit(Task(ended.set, None, "last"))
     may_go_on.set()
     assert ended.wait(60)
     pool.close(60)
@@ -50,8 +50,8 @@ def test_no_company_keeps_all_threads_busy() -> None:
     hangs, others = threading.Event(), threading.Event()
     pool = Pool(3, name="validate", attempt=lambda _, task: task(), each=2)
     for _ in range(5):
-        pool.submit(hangs.wait, lambda: None, "acme")
-    pool.submit(others.set, lambda: None, "fjord")
+        pool.submit(Task(hangs.wait, None, "acme"))
+    pool.submit(Task(others.set, None, "fjord"))
     assert others.wait(60)
     hangs.set()
     pool.close(60)
@@ -68,7 +68,7 @@ def test_on_lull() -> None:
 
     pool = Pool(3, name="fetch", attempt=lambda _, task: task(), on_lull=on_lull)
     for number in range(7):
-        pool.submit(partial(done.append, number), lambda: None)
+        pool.submit(Task(partial(done.append, number), None))
     assert are_done.wait(60)
     pool.close(60)
 
@@ -77,8 +77,8 @@ def test_lull_while_others_are_under_way() -> None:
     """Nor is anything waited for after a task that took long, while another goes on."""
     hangs, is_lull = threading.Event(), threading.Event()
     pool = Pool(2, name="fetch", attempt=lambda _, task: task(), on_lull=is_lull.set)
-    pool.submit(hangs.wait, lambda: None)
-    pool.submit(partial(threading.Event().wait, 2 * QUICK), lambda: None)
+    pool.submit(Task(hangs.wait, None))
+    pool.submit(Task(partial(threading.Event().wait, 2 * QUICK), None))
     assert is_lull.wait(60)
     assert not pool.is_idle()
     hangs.set()
@@ -98,12 +98,12 @@ def test_quick_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
         ended.release()
 
     for number in range(2):  # two are enough to know
-        pool.submit(partial(task, number), lambda: None)
+        pool.submit(Task(partial(task, number), None))
         assert ended.acquire(timeout=60)
         while not pool.is_idle():
             pass
     for number in range(2, 200):
-        pool.submit(partial(task, number), lambda: None)
+        pool.submit(Task(partial(task, number), None))
     assert all(ended.acquire(timeout=60) for _ in range(2, 200))
     assert set(most) == {1}
     pool.close(60)
@@ -114,11 +114,11 @@ def test_a_task_that_takes_long_among_quick_ones() -> None:
     hangs, others = threading.Event(), threading.Semaphore(0)
     pool = Pool(2, name="fetch", attempt=lambda _, task: task())
     for _ in range(10):
-        pool.submit(others.release, lambda: None)
+        pool.submit(Task(others.release, None))
     assert all(others.acquire(timeout=60) for _ in range(10))
-    pool.submit(hangs.wait, lambda: None)
+    pool.submit(Task(hangs.wait, None))
     for _ in range(10):
-        pool.submit(others.release, lambda: None)
+        pool.submit(Task(others.release, None))
     assert all(others.acquire(timeout=60) for _ in range(10))
     hangs.set()
     pool.close(60)

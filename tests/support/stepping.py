@@ -29,7 +29,7 @@ from filedrop.outbound.mailbox import Closed, Touched, Written
 from filedrop.outbound.pipeline import OutboundPipeline
 from filedrop.process.clock import Clockwork
 from filedrop.process.lock import locked_state
-from filedrop.process.pool import Pool
+from filedrop.process.pool import Pool, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,33 +95,33 @@ class Hands(Pool):
         workers: int,
         *,
         name: str,
-        attempt: Callable[[str, Callable[[], None]], object],
+        attempt: Callable[[str, Callable[[], object]], object],
         each: int | None = None,
-        on_lull: Callable[[], None] = lambda: None,
+        on_lull: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(workers, name=name, attempt=attempt, each=each, on_lull=on_lull)
-        self.tasks: list[tuple[Callable[[], None], Callable[[], None] | None]] = []
+        self.tasks: list[Task] = []
         self._doing = 0
 
-    def submit(self, task: Callable[[], None], cancelled: Callable[[], None] | None, company: str = "") -> None:  # noqa: ARG002 - whose turn it is, the test decides
-        self.tasks.append((task, cancelled))
+    def submit(self, task: Task) -> None:
+        self.tasks.append(task)
 
     def is_idle(self) -> bool:
         return not self.tasks and not self._doing
 
     def do(self, index: int) -> None:
         """Do one of the tasks that wait."""
-        task, _ = self.tasks.pop(index)
+        task = self.tasks.pop(index)
         self._doing += 1
         try:
-            self._attempt(self._name, task)
+            self._attempt(self._name, task.run)
         finally:
             self._doing -= 1
 
     def close(self, patience: float = 0.0) -> None:  # noqa: ARG002 - none of them hangs
         left, self.tasks = self.tasks, []
-        for task, cancelled in left:
-            (cancelled or task)()
+        for task in left:
+            (task.never_began or task.run)()
 
 
 class Life:
@@ -166,8 +166,8 @@ class Life:
         if self._has_to_record() and "recorder" not in self._under_way and self._records_at <= self._clock.steady():
             found.append(("record", partial(self._alone, "recorder", self._record)))
         for hands in self._hands():
-            for index, (task, _) in enumerate(hands.tasks):
-                found.append((_name(task), partial(hands.do, index)))
+            for index, task in enumerate(hands.tasks):
+                found.append((_name(task.run), partial(hands.do, index)))
         return [job for job in found if job[0] != "judge" or not self.validator_hangs]
 
     def _hands(self) -> Iterator[Hands]:
