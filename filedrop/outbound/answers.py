@@ -40,7 +40,7 @@ def place_answers(desk: Desk) -> None:
 
     What can't be placed now is left to the next scan.
     """
-    journal, folder = desk.shared.journal, desk.folder
+    journal, folder = desk.journal, desk.folder
     for answer in journal.answers.owed(folder.company):
         document = journal.documents.by_id(answer.document)
         if document is None:
@@ -53,7 +53,7 @@ def place_answers(desk: Desk) -> None:
             if former is not None and not _ends(desk, former):
                 continue
             document = journal.documents.record(_document(desk, answer))
-            desk.shared.log.info("document.claimed", **document.log_facts)
+            desk.log.info("document.claimed", **document.log_facts)
         if document.folder == folder.id:
             with desk.health.tolerant():
                 _place(desk, answer, document)
@@ -70,8 +70,8 @@ def _ends(desk: Desk, former: Document) -> bool:
         with desk.health.tolerant(), suppress(Changed):  # the next scan continues
             _remove(desk, former)
             desk.handover.forget_put_off([former.id])
-            desk.shared.journal.documents.record(former.replaced(desk.shared.now()))
-            desk.shared.log.info("answer.replaced", **former.log_facts)
+            desk.journal.documents.record(former.replaced(desk.now()))
+            desk.log.info("answer.replaced", **former.log_facts)
             return True
     return former.state.finished
 
@@ -122,7 +122,7 @@ def _place(desk: Desk, answer: InvoiceAnswer, document: Document) -> None:
                     break
             moved = document.at("sending", next(_free_names(desk, answer.file)))
             try:
-                document = desk.shared.journal.documents.record(moved)
+                document = desk.journal.documents.record(moved)
             except Changed:  # the next scan continues
                 raise FileExistsError(document.file) from None
     sending.sync()
@@ -131,7 +131,7 @@ def _place(desk: Desk, answer: InvoiceAnswer, document: Document) -> None:
 
 def _free_names(desk: Desk, wanted: str) -> Iterator[str]:
     """Names in `sending/` that are free there and in no row."""
-    journal, folder = desk.shared.journal, desk.folder
+    journal, folder = desk.journal, desk.folder
     for name in folder.free_names(folder.at("sending"), shortened(wanted)):
         if not journal.documents.spoken_of(folder.id, [("sending", name)]):
             yield name

@@ -68,7 +68,7 @@ def _known_of(desk: Desk, files: Iterable[ReadyFile]) -> set[str]:
             names.add(ready.name)
         else:
             drops.append(Drop(ready.name, shortened(ready.dropped_as), ready.content.sha256))
-    return names | desk.shared.journal.documents.known_of(desk.folder.id, drops)
+    return names | desk.journal.documents.known_of(desk.folder.id, drops)
 
 
 def _claim(desk: Desk, ready: ReadyFile, *, is_known: bool, copy_of: str | None = None) -> Claim | None:
@@ -81,13 +81,13 @@ def _claim(desk: Desk, ready: ReadyFile, *, is_known: bool, copy_of: str | None 
             return _claim_new(desk, ready, is_known=True)
         if not is_writer_done(desk, ready.name, ready.status):  # it was written again while others were read
             return None
-        journal = desk.shared.journal
+        journal = desk.journal
         for document in journal.numbers.open_like(desk.folder.id, ready.content.sha256) if is_known else ():
             if not lies_at(desk.folder, document):
                 return _claim_returned(desk, ready, document, ready.content)
         if copy_of is not None and journal.waivers.of(desk.folder.id, ready.name) is None:
-            again = desk.shared.rules.rescan.total_seconds() if copy_of else 1.0
-            desk.scanner.remember(ready.name, ready.stamp, desk.shared.steady(), look_again=again, copy_of=copy_of)
+            again = desk.rules.rescan.total_seconds() if copy_of else 1.0
+            desk.scanner.remember(ready.name, ready.stamp, desk.steady(), look_again=again, copy_of=copy_of)
             return None
         return _claim_new(desk, ready, is_known=is_known)
     except InUse as error:
@@ -127,7 +127,7 @@ def _claim_new(desk: Desk, ready: ReadyFile, *, is_known: bool) -> Claim | None:
 
 def let_through(desk: Desk, document: Document, name: str, of_file: Waiver) -> tuple[Document, bool]:
     """The document, let through if a person has let this file through; and whether there is a waiver of its name."""
-    waiver = desk.shared.journal.waivers.of(desk.folder.id, name)
+    waiver = desk.journal.waivers.of(desk.folder.id, name)
     if waiver == of_file:
         document = document.but(history=(*document.history, Event(document.claimed, LET_THROUGH)))
     return document, waiver is not None
@@ -170,7 +170,7 @@ def _has_new_pdf(ready: ReadyFile, document: Document) -> bool:
 
 def _record_in_sending(desk: Desk, document: Document, file: str) -> Document:
     """Record that a document lies in `sending/` now; again where an answer has just taken it a step further."""
-    journal = desk.shared.journal
+    journal = desk.journal
     while True:
         try:
             return journal.documents.record(document.at("sending", file))
@@ -194,7 +194,7 @@ def _move_in(
 
     def is_spoken(name: str) -> bool:
         is_asked = is_known or name != shortened(dropped_as)
-        return is_asked and bool(desk.shared.journal.documents.spoken_of(folder.id, [("sending", name)]))
+        return is_asked and bool(desk.journal.documents.spoken_of(folder.id, [("sending", name)]))
 
     if not folder.abilities.inodes:  # it is read again: an SMB server gives no second name to an open file
         ready.close()
@@ -208,7 +208,7 @@ def _move_in(
             with brought(pdfs, target):
                 place(folder.at() / ready.name, target, identity)
         else:
-            ends = (*folder.ends, POSTED) if desk.shared.rules.prepare.is_on else folder.ends
+            ends = (*folder.ends, POSTED) if desk.rules.prepare.is_on else folder.ends
             file = folder.claim(ready.name, is_spoken, dropped_as=dropped_as, identity=identity, ends=ends, pdfs=pdfs)
     except FileNotFoundError:
         return None
@@ -238,7 +238,7 @@ def _compare(desk: Desk, file: str, ready: ReadyFile) -> tuple[bool, OpenedDocum
     before, opened, is_same = ready.content, None, False
     try:
         opened = OpenedDocument.open(desk.folder.at("sending") / file)
-        reading = opened.read(desk.shared.rules.max_size, desk.identification.xpaths)
+        reading = opened.read(desk.rules.max_size, desk.identification.xpaths)
         is_same = not isinstance(before, DocumentError) and before.sha256 == reading.sha256
     except Changing:
         pass

@@ -6,6 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    import structlog
+
+    from filedrop.config import Outbound
+    from filedrop.journal import Journal
     from filedrop.outbound.context import Context, Identification
     from filedrop.outbound.handover import Handover
     from filedrop.outbound.health import FolderHealth
@@ -28,3 +34,26 @@ class Desk:
     health: FolderHealth
     moves: Moves
     handover: Handover
+
+    @property
+    def journal(self) -> Journal:
+        """The account's journal."""
+        return self.shared.journal
+
+    @property
+    def rules(self) -> Outbound:
+        """The company's settings."""
+        return self.shared.rules
+
+    @property
+    def log(self) -> structlog.stdlib.BoundLogger:
+        """The account's log."""
+        return self.shared.log
+
+    def now(self) -> datetime:
+        """The time by the wall clock, with its offset."""
+        return self.shared.now()
+
+    def steady(self) -> float:
+        """The time by the monotonic clock, in seconds."""
+        return self.shared.steady()

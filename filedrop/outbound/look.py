@@ -85,7 +85,7 @@ def _look_into_both(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile 
 
 def look_into(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile | None:
     """Read an open file if its writer is done; else the scanner remembers it. Raises OSError, JournalError."""
-    rules, stamp = desk.shared.rules, opened.stamp
+    rules, stamp = desk.rules, opened.stamp
     content: Reading | DocumentError
     try:
         if not is_writer_done(desk, name, opened.status):
@@ -93,7 +93,7 @@ def look_into(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile | None
         content = desk.scanner.fault(name, stamp) or opened.read(rules.max_size, desk.identification.xpaths)
     except Changing:
         desk.scanner.note_written(name)
-        desk.scanner.remember(name, stamp, desk.shared.steady(), look_again=rules.settle.total_seconds())
+        desk.scanner.remember(name, stamp, desk.steady(), look_again=rules.settle.total_seconds())
         return None
     except DocumentError as error:
         content = error
@@ -140,12 +140,12 @@ def remember_in_use(desk: Desk, name: str, error: InUse) -> None:
     stamp = desk.folder.stamp("", name)
     if stamp is None:
         return
-    now, seen, fault = desk.shared.steady(), desk.scanner.seen.get(name), None
+    now, seen, fault = desk.steady(), desk.scanner.seen.get(name), None
     in_use_for = now - seen.since if seen and seen.stamp == stamp else 0.0
     if in_use_for >= LATER:
         fault = unreadable(desk.folder.path / name, error)
         if seen is None or seen.fault is None:
-            desk.shared.log.info("document.in_use", company=desk.folder.company, file=name, why=error.strerror)
+            desk.log.info("document.in_use", company=desk.folder.company, file=name, why=error.strerror)
     desk.scanner.remember(name, stamp, now, look_again=look_again(in_use_for), fault=fault)
 
 
@@ -155,9 +155,9 @@ def _wait(desk: Desk, name: str, status: os.stat_result, unchanged: float) -> fl
     if not desk.folder.ready.ends:
         closed = is_closed(entry) and desk.folder.local  # on a server, not everybody is seen who writes
         closed |= desk.scanner.is_closed(name)
-        return wait_for_writer(unchanged, settle=desk.shared.rules.settle, closed=closed, local=desk.folder.local)
+        return wait_for_writer(unchanged, settle=desk.rules.settle, closed=closed, local=desk.folder.local)
     if desk.folder.ready.missing(name, status.st_mtime_ns):
-        return desk.shared.rules.rescan.total_seconds()
+        return desk.rules.rescan.total_seconds()
     is_closed(entry)  # for the InUse that it raises on Windows; asked last: just then nobody else can open it
     return 0.0
 
@@ -166,7 +166,7 @@ def _is_given_time(
     desk: Desk, name: str, status: os.stat_result, fault: DocumentError, *, is_first: bool = False
 ) -> bool:
     """Whether a file may yet become a document, at its first look or for `incomplete_after`; then it is remembered."""
-    now, rules = _clock(desk), desk.shared.rules
+    now, rules = _clock(desk), desk.rules
     unchanged = desk.scanner.unchanged(name, status, now)
     patience = rules.incomplete_after.total_seconds() - unchanged
     if patience <= 0 and not is_first:
@@ -185,9 +185,9 @@ def _ready(
     opened: OpenedDocument | None = None,
 ) -> ReadyFile:
     folder, reading = desk.folder, None if isinstance(content, DocumentError) else content
-    dropped_as = own_name(folder.at() / name, folder.ended(), folder.id, desk.shared.journal, reading)
+    dropped_as = own_name(folder.at() / name, folder.ended(), folder.id, desk.journal, reading)
     return ReadyFile(name, dropped_as, status, content, opened)
 
 
 def _clock(desk: Desk) -> Clock:
-    return Clock(desk.shared.steady(), desk.shared.now().timestamp())
+    return Clock(desk.steady(), desk.now().timestamp())

@@ -40,9 +40,9 @@ def write_notes(desk: Desk, notes: dict[str, Text], there: Mapping[str, str]) ->
         for document_id in [document_id for document_id in notes if there.get(document_id) not in have_one]:
             del notes[document_id]
         yield
-    journal, written, trouble = desk.shared.journal, 0, None
+    journal, written, trouble = desk.journal, 0, None
     hindrance = _why_all_wait(desk)
-    waits, now = hindrance or _turn(desk), desk.shared.now()
+    waits, now = hindrance or _turn(desk), desk.now()
     for document_id, state, is_put_off in journal.documents.kept_in_sending(desk.folder.id, now - NOTE_AFTER, now):
         if document_id not in there:  # a note without its document is cleared away, and it gets one when it is back
             continue
@@ -98,7 +98,7 @@ def _why_in_doubt(desk: Desk, document: Document) -> Text:
 
 def _why_all_wait(desk: Desk) -> Text | None:
     """What keeps every document of the folder from being sent; None where nothing does."""
-    if name := desk.folder.held_by(desk.shared.steady()):
+    if name := desk.folder.held_by(desk.steady()):
         return Text.of("waits/held", hold=name, folder=desk.folder.path)
     why = desk.shared.breaker.report.why
     return Text.of("waits/account", why=why) if why else None

@@ -30,7 +30,7 @@ def look_for_pdf(
     `reading`: what was read of the file, None where it wasn't read now, or can't be. `is_awaited`: the file waits for a
     PDF that isn't there. Raises OSError, JournalError.
     """
-    rules, here = desk.shared.rules, desk.folder.at() / name
+    rules, here = desk.rules, desk.folder.at() / name
     pdfs, had_pdf = pdfs_of(here), False
     if not pdfs and reading is not None:
         pdfs, had_pdf = _left(desk, name, reading)
@@ -66,7 +66,7 @@ def return_pdfs(desk: Desk, pdfs: Iterable[str]) -> None:
 
 def _look_without(desk: Desk, name: str, status: os.stat_result, *, is_required: bool) -> PdfLook | None:
     """What becomes of a file without a PDF: it waits, goes alone, or fails. `is_required`: it had one before."""
-    rules, prepare = desk.shared.rules, desk.shared.rules.prepare
+    rules, prepare = desk.rules, desk.rules.prepare
     is_required |= prepare.pdf == "require"
     longest = rules.incomplete_after if is_required else prepare.pdf_wait
     if not (desk.folder.local or is_required):  # no event tells of it
@@ -85,14 +85,14 @@ def _left(desk: Desk, name: str, reading: Reading) -> tuple[list[tuple[Where, os
     An unchanged document gets what has its name there: its PDF was left, or a person has put a better one in its place.
     A changed one, or a copy of one that is still there, gets none, and needs one. Raises OSError, JournalError.
     """
-    folder, journal = desk.folder, desk.shared.journal
+    folder, journal = desk.folder, desk.journal
     by_sidecar = former(folder.at() / name, folder.ended(), folder.id, journal)
     document = by_sidecar or journal.documents.unsent_with_pdf(folder.id, reading)
     if document is None or document.pdf is None:
         return [], False
     left = folder.at(document.place) / document.file
     pdfs, is_itself = pdfs_of(left), document.sha256 == reading.sha256 and not left.exists()
-    return pdfs if is_itself else [], desk.shared.rules.prepare.puts_pdfs and bool(by_sidecar or pdfs)
+    return pdfs if is_itself else [], desk.rules.prepare.puts_pdfs and bool(by_sidecar or pdfs)
 
 
 def _remember(
@@ -100,7 +100,7 @@ def _remember(
 ) -> None:
     """Remember a file that waits for this PDF, for so many seconds at most."""
     now = _clock(desk)
-    unchanged, again = desk.scanner.unchanged(name, status, now), min(wait, desk.shared.rules.rescan.total_seconds())
+    unchanged, again = desk.scanner.unchanged(name, status, now), min(wait, desk.rules.rescan.total_seconds())
     stamp = FileStamp.of(status)
     desk.scanner.remember(name, stamp, now.steady, look_again=again, unchanged=unchanged, fault=fault, waits_for=pdf)
 
@@ -115,7 +115,7 @@ def _wait(desk: Desk, name: str, status: os.stat_result) -> float:
         return SOON
     closed |= desk.scanner.is_closed(name)
     unchanged = _unchanged(desk, name, status)
-    return wait_for_writer(unchanged, settle=desk.shared.rules.settle, closed=closed, local=desk.folder.local)
+    return wait_for_writer(unchanged, settle=desk.rules.settle, closed=closed, local=desk.folder.local)
 
 
 def _unchanged(desk: Desk, name: str, status: os.stat_result) -> float:
@@ -124,4 +124,4 @@ def _unchanged(desk: Desk, name: str, status: os.stat_result) -> float:
 
 
 def _clock(desk: Desk) -> Clock:
-    return Clock(desk.shared.steady(), desk.shared.now().timestamp())
+    return Clock(desk.steady(), desk.now().timestamp())

@@ -111,8 +111,8 @@ class Reconciliation:
 
         The next one is due at the same moment for all folders, so that one thread wakes up once for all.
         """
-        rescan = self._desk.shared.rules.rescan.total_seconds()
-        self.next = (self._desk.shared.steady() // rescan + 1) * rescan
+        rescan = self._desk.rules.rescan.total_seconds()
+        self.next = (self._desk.steady() // rescan + 1) * rescan
 
     @property
     def is_under_way(self) -> bool:
@@ -138,13 +138,13 @@ class Reconciliation:
 
         `only_rows`: none is begun where the journal already knows all that was sent from the folder.
         """
-        desk, steady = self._desk, self._desk.shared.steady
+        desk, steady = self._desk, self._desk.steady
         comes_first |= suspect_all(desk)
         if self._begun is None or comes_first:
             if steady() < self.next and not comes_first:
                 return
-            desk.folder.trial.look(desk.shared.log.bind(company=desk.folder.company, folder=str(desk.folder.path)))
-            is_settled = desk.shared.journal.folders.is_settled(desk.folder.id)
+            desk.folder.trial.look(desk.log.bind(company=desk.folder.company, folder=str(desk.folder.path)))
+            is_settled = desk.journal.folders.is_settled(desk.folder.id)
             if only_rows and is_settled and not comes_first:
                 return
             comes_first |= self._findings.is_first or not is_settled
@@ -162,15 +162,15 @@ class Reconciliation:
             self._begun = None
             raise
         self._begun, self._findings.is_first = None, False
-        self.next = steady() + desk.shared.rules.rescan.total_seconds()
+        self.next = steady() + desk.rules.rescan.total_seconds()
 
 
 def _compare(desk: Desk, findings: Findings) -> Slices:
     """Compare `outbound/`, `sending/`, `sent/` and what ended unsent with the journal. Raises OSError, JournalError."""
-    folder, journal = desk.folder, desk.shared.journal
+    folder, journal = desk.folder, desk.journal
     if findings.is_first:
         journal.folders.hand_to(folder.id, folder.company)
-        retry_needy(journal, desk.shared.log, folder.id, desk.shared.now())
+        retry_needy(journal, desk.log, folder.id, desk.now())
     known = journal.folders.is_settled(folder.id)
     uncleared = _uncleared(folder, failed=bool(desk.health.trouble or desk.health.refused))
     unread = (yield from restore(desk)) if not known else None
@@ -212,7 +212,7 @@ def _compare_sending(
     folder, put_off = desk.folder, desk.handover.put_off  # not what is put off meanwhile
     there = set((yield from _listed(folder.documents("sending"))))
     there -= (pdfs := set(filter(folder.may_be_pdf, there)))
-    files = yield from _listed(desk.shared.journal.documents.files_in(folder.id, "sending"))
+    files = yield from _listed(desk.journal.documents.files_in(folder.id, "sending"))
     findings.in_sending = len(there) + len(files)
     unknown = there - {name for name, _ in files}
     unadopted = yield from _adopt(desk, sorted(unknown), doubtful=doubtful)
@@ -270,11 +270,11 @@ def _adopt(desk: Desk, names: list[str], *, doubtful: bool) -> Generator[None, N
     trouble = None
     for name in filter(desk.folder.names_document, names):
         try:
-            if not desk.shared.journal.documents.spoken_of(desk.folder.id, [("sending", name)]):
+            if not desk.journal.documents.spoken_of(desk.folder.id, [("sending", name)]):
                 document = _adopted(desk, name, doubtful=doubtful)
                 if document is not None:
                     with suppress(Changed):  # a document that came back was just taken a step further
-                        desk.shared.journal.documents.record(document)
+                        desk.journal.documents.record(document)
         except OSError as error:
             trouble = error
         yield
@@ -322,7 +322,7 @@ def _adopted(desk: Desk, file: str, *, doubtful: bool) -> Document | None:
 def mark(desk: Desk) -> None:
     """Write into the folder's marker how far the journal has counted; what keeps that is reported by the next step."""
     with suppress(OSError, FolderUnavailable):
-        desk.folder.mark(desk.shared.journal)
+        desk.folder.mark(desk.journal)
 
 
 def _end_gone(desk: Desk, findings: Findings, place: str, document_ids: list[str]) -> None:
@@ -360,7 +360,7 @@ def _compare_sent(desk: Desk, findings: Findings) -> Generator[None, None, bool]
     """Compare `sent/` with the journal. Returns whether there are files without a row."""
     folder, pdfs, missing, number = desk.folder, list[str](), list[str](), 0
     there = yield from _names(folder.documents("sent"), folder.may_be_pdf, pdfs)
-    for number, (name, document_id) in enumerate(desk.shared.journal.documents.files_in(desk.folder.id, "sent"), 1):
+    for number, (name, document_id) in enumerate(desk.journal.documents.files_in(desk.folder.id, "sent"), 1):
         if name not in there:
             missing.append(document_id)
         if number % LISTED_AT_ONCE == 0:
@@ -375,7 +375,7 @@ def _compare_sent(desk: Desk, findings: Findings) -> Generator[None, None, bool]
 
 def _end_waivers(desk: Desk, findings: Findings) -> None:
     """End the waivers of files that were let through and taken away before their claim."""
-    folder, journal = desk.folder, desk.shared.journal
+    folder, journal = desk.folder, desk.journal
     gone = (name for name in journal.waivers.waived(folder.id) if folder.stamp("", name) is None)
     journal.waivers.end(folder.id, findings.twice("let through", frozenset(gone)))
 

@@ -59,7 +59,7 @@ def restore(desk: Desk) -> Generator[None, None, OSError | None]:
 
     Raises OSError, JournalError.
     """
-    journal, moved, claimed = desk.shared.journal, list[Document](), list[Document]()
+    journal, moved, claimed = desk.journal, list[Document](), list[Document]()
     troubles: list[OSError] = []
     if desk.health.trouble:  # which has ended: the folder was taken up
         desk.health.report_learning(0)
@@ -125,7 +125,7 @@ def _bring_left(folder: OutboundFolder, document: Document, names: Iterable[str]
 
 def _end_replaced(desk: Desk) -> None:
     """End documents under whose name another document's file lies: their own files were taken."""
-    journal, folder, now = desk.shared.journal, desk.folder, desk.shared.now()
+    journal, folder, now = desk.journal, desk.folder, desk.now()
     replaced = [
         document
         for place, is_its_own in (("sending", _has_its_bytes), ("sent", _has_its_sidecar))

@@ -24,7 +24,7 @@ def take_up_renamed(desk: Desk, missing: Sequence[str]) -> list[str]:
 
     `missing` are the ids of those that aren't there under their own. Raises OSError, JournalError.
     """
-    folder, journal, left = desk.folder, desk.shared.journal, list[str]()
+    folder, journal, left = desk.folder, desk.journal, list[str]()
     lone = _without_row(desk) if missing else {}
     for document in journal.documents.by_ids(missing):
         names = lone.get(document.size, []) if document.home == document.place == "sent" else []
@@ -65,7 +65,7 @@ def _is_its_own(folder: OutboundFolder, document: Document, name: str) -> bool:
 def _without_row(desk: Desk) -> dict[int, list[str]]:
     """The names in `sent/` that the journal doesn't have, by the sizes of their files."""
     known, found = Names(), defaultdict[int, list[str]](list)
-    for name, _ in desk.shared.journal.documents.files_in(desk.folder.id, "sent"):
+    for name, _ in desk.journal.documents.files_in(desk.folder.id, "sent"):
         known.add(name)
     for name in sorted(desk.folder.documents("sent")):
         if name not in known and desk.folder.names_document(name):

@@ -41,7 +41,7 @@ class Reporter:
     def renew(self) -> None:
         """Replace the report."""
         desk, before, health = self._desk, self.report, self._desk.health
-        unready, steady = desk.scanner.seen, desk.shared.steady()
+        unready, steady = desk.scanner.seen, desk.steady()
         waiting, has_faults, self.next = before.waiting, before.has_faults, math.inf
         if not unready:
             waiting, has_faults = (), False
@@ -87,7 +87,7 @@ class Reporter:
 def waiting_files(desk: Desk) -> tuple[FileReport, ...]:
     """The newest files of a folder that weren't ready when they were looked at."""
     newest = nlargest(LISTED, desk.scanner.seen.items(), key=lambda named: named[1].since)
-    begun = desk.shared.now().timestamp() - desk.shared.steady()
+    begun = desk.now().timestamp() - desk.steady()
     return tuple(
         FileReport(
             desk.folder.path / name, _why(desk, name, seen), begun + seen.since, _is_incomplete(desk, name, seen)
@@ -99,7 +99,7 @@ def waiting_files(desk: Desk) -> tuple[FileReport, ...]:
 def _is_incomplete(desk: Desk, name: str, seen: Seen) -> bool:
     """Whether this file waits for its ready file, or for a PDF without which it isn't sent."""
     if seen.waits_for:
-        return desk.shared.rules.prepare.pdf != "embed"
+        return desk.rules.prepare.pdf != "embed"
     return seen.fault is None and desk.folder.ready.name(name) is not None
 
 
@@ -126,11 +126,11 @@ def _why_without_pdf(desk: Desk, seen: Seen) -> str:
     waits = f"it waits for {seen.waits_for}"
     if seen.fault is not None:
         return f"{waits}; it fails on {_end(desk, seen)}, unless the PDF is complete by then"
-    is_sent_alone = desk.shared.rules.prepare.pdf == "embed"
+    is_sent_alone = desk.rules.prepare.pdf == "embed"
     return f"{waits}; without a PDF, it is sent after prepare.pdf_wait" if is_sent_alone else waits
 
 
 def _end(desk: Desk, seen: Seen) -> str:
     """When a file fails that isn't ready by then."""
-    unchanged = timedelta(seconds=desk.shared.steady() - seen.since)
-    return date(desk.shared.now() + max(desk.shared.rules.incomplete_after - unchanged, timedelta(0)))
+    unchanged = timedelta(seconds=desk.steady() - seen.since)
+    return date(desk.now() + max(desk.rules.incomplete_after - unchanged, timedelta(0)))

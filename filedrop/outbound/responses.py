@@ -44,8 +44,8 @@ def write_responses(desk: Desk) -> None:
 
     What can't be written now is left to the next scan.
     """
-    journal, folder = desk.shared.journal, desk.folder
-    owed = sorted(journal.responses.owed(folder.id, folder.company, desk.shared.now()), key=attrgetter("document"))
+    journal, folder = desk.journal, desk.folder
+    owed = sorted(journal.responses.owed(folder.id, folder.company, desk.now()), key=attrgetter("document"))
     if not owed:
         return
     documents = {
@@ -67,9 +67,7 @@ def _may_write(desk: Desk, document: Document) -> bool:
     """Whether the document is in its place, and that is in this folder or in one that nobody serves."""
     if document.place != document.home or desk.handover.has(document.id):  # it is on its way there
         return False
-    return document.folder == desk.folder.id or not desk.folder.serves(
-        desk.shared.journal.folders.path(document.folder)
-    )
+    return document.folder == desk.folder.id or not desk.folder.serves(desk.journal.folders.path(document.folder))
 
 
 def _write(desk: Desk, document: Document, responses: Sequence[Response]) -> None:
@@ -89,14 +87,14 @@ def _write_note(desk: Desk, document: Document, note: Entry, responses: Sequence
 
     So a note that a person has removed comes back only by another rejection. A person's file of that name stays.
     """
-    last = desk.shared.journal.responses.last_answer(document.id)
+    last = desk.journal.responses.last_answer(document.id)
     if last is None or last not in responses or document.state not in (State.SENT, State.DELIVERED):
         return
     is_rejected, is_taken = last.code in REJECTED, note.exists()
     if is_taken and not sidecar.is_rejection_note(note):
         if is_rejected:
             why = f"{note.path} is another file: it doesn't say that the document was rejected"
-            desk.shared.log.warning("note.not_written", **document.log_facts, why=why)
+            desk.log.warning("note.not_written", **document.log_facts, why=why)
     elif is_rejected:
         language = desk.folder.language
         content = sidecar.rejected(document, _described(last, document, language), language=language)
@@ -119,11 +117,11 @@ def _described(response: Response, document: Document, language: str) -> list[st
 
 def _write_elsewhere(desk: Desk, document: Document) -> bool:
     """Replace the sidecar of a document whose folder nobody serves. Whether that was done, or is given up."""
-    path = desk.shared.journal.folders.path(document.folder)
+    path = desk.journal.folders.path(document.folder)
     if path is None:  # another folder of this company may have it
         return False
     try:
-        return within(PATIENCE, partial(_replace_in, path, document, desk.shared.journal.id))
+        return within(PATIENCE, partial(_replace_in, path, document, desk.journal.id))
     except TimeoutError:  # asked once: each scan would wait for it
         return True
     except OSError:
@@ -141,14 +139,14 @@ def _with_responses(desk: Desk, document: Document, responses: Sequence[Response
             history = (*history, event)
     if history == document.history:
         return document
-    return desk.shared.journal.documents.record(document.but(history=_with_room(history)))
+    return desk.journal.documents.record(document.but(history=_with_room(history)))
 
 
 def _conclude(desk: Desk, document: Document, responses: Sequence[Response]) -> None:
-    desk.shared.journal.responses.record_written(responses)
+    desk.journal.responses.record_written(responses)
     for response in responses:
         facts = {"code": response.code, "reason": response.reason, "msg_no": response.msg_no}
-        desk.shared.log.info("document.answered", **document.log_facts, **facts)
+        desk.log.info("document.answered", **document.log_facts, **facts)
 
 
 def _beside(desk: Desk, document: Document) -> Entry | None:
@@ -189,11 +187,11 @@ def _with_room(history: tuple[Event, ...]) -> tuple[Event, ...]:
 
 def _report_ambiguous(desk: Desk, responses: Sequence[Response]) -> None:
     """Log which documents each of these may be about; of a rejection, `status` says the same."""
-    journal = desk.shared.journal
+    journal = desk.journal
     for response in responses:
         named = ", ".join(
             f"{document.dropped_as} [{document.id}]" for document in journal.responses.documents_meant(response)
         )
         why = f"message {response.msg_no} answers {response.number} with {response.code}, which may be any of {named}"
-        desk.shared.log.warning("response.ambiguous", company=response.company, why=why)
+        desk.log.warning("response.ambiguous", company=response.company, why=why)
     journal.responses.record_written(responses)

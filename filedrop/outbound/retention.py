@@ -68,7 +68,7 @@ class Retention:
 
     def _remove(self, before: datetime) -> Iterator[None]:
         """Remove what is too old, in slices. Raises OSError, JournalError."""
-        folder, journal = self._desk.folder, self._desk.shared.journal
+        folder, journal = self._desk.folder, self._desk.journal
         first_kept = (before - ANY_ZONE).strftime("%Y-%m")
         for month in folder.months():
             if _MONTH.fullmatch(month) and month < first_kept:
@@ -106,7 +106,7 @@ class Retention:
         if content.get("state") != State.DELIVERED:  # a person's: a received document with its sidecar, say
             return None
         document_id = sidecar.id_in(content)
-        row = self._desk.shared.journal.documents.by_id(document_id) if document_id else None
+        row = self._desk.journal.documents.by_id(document_id) if document_id else None
         if document_id is None or (row and not (row.state.finished and _ended(row) < before)):
             return None
         document = within / name.removesuffix(".json")

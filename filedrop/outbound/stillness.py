@@ -32,7 +32,7 @@ class Stillness:
 
     def holds(self) -> bool:
         """Whether a rescan that is due would find nothing."""
-        steady, strays = self._desk.shared.steady(), self._reconciliation.strays
+        steady, strays = self._desk.steady(), self._reconciliation.strays
         is_recent = steady < min(self._until, strays.next_in_archive)
         return is_recent and self._still is not None and self._still == self._look()
 
@@ -44,7 +44,7 @@ class Stillness:
         """Note that the rescan has ended. Raises JournalError."""
         begun, self._begun = self._begun, None
         if begun is not None and self._has_nothing_to_do():
-            self._still, self._until = begun, self._desk.shared.steady() + ANYWAY * random.uniform(0.5, 1)  # noqa: S311 - not all folders at once
+            self._still, self._until = begun, self._desk.steady() + ANYWAY * random.uniform(0.5, 1)  # noqa: S311 - not all folders at once
 
     def _look(self) -> object:
         """What changes with each entry of the folders and with each commit; None where that can't be told."""
@@ -58,11 +58,11 @@ class Stillness:
 
     def _has_nothing_to_do(self) -> bool:
         """Whether nothing in the folder waits for time to pass, or for another attempt."""
-        desk, journal = self._desk, self._desk.shared.journal
+        desk, journal = self._desk, self._desk.journal
         is_well = not (desk.health.trouble or desk.health.warnings or desk.scanner.seen or desk.scanner.ready)
         return (
             is_well
             and self._reconciliation.has_found_nothing
-            and not journal.responses.owed(desk.folder.id, desk.folder.company, desk.shared.now())
+            and not journal.responses.owed(desk.folder.id, desk.folder.company, desk.now())
             and not journal.answers.owed(desk.folder.company)
         )

@@ -125,7 +125,7 @@ def look_for_strays(
     documents, the names by place. `sent`: whether there are such names in `sent/`. `archive`:
     whether `archive/` may be listed now, if that is due.
     """
-    steady = desk.shared.steady()
+    steady = desk.steady()
     places: dict[str, Iterator[PossibleStray | None]] = {
         "": _in_outbound(desk),
         "sending": (_candidate(desk, name, PUT_THERE) for name in sending),
@@ -148,7 +148,7 @@ def look_for_strays(
 
 def _recent(desk: Desk, months: list[str]) -> list[str]:
     """The folders of this month and the last one, by our clock; those of later ones, too, in which clocks differ."""
-    today = desk.shared.now()
+    today = desk.now()
     last = f"{today.year - 1}-12" if today.month == 1 else f"{today.year}-{today.month - 1:02}"
     return [month for month in months if month >= last][:MONTHS]
 
@@ -169,7 +169,7 @@ def _first(candidates: Iterator[PossibleStray | None]) -> Generator[None, None, 
 
 def _confirm(desk: Desk, strays: Strays) -> None:
     """Report the candidates that are still there, and have been as they are for long enough."""
-    now = Clock(desk.shared.steady(), desk.shared.now().timestamp())
+    now = Clock(desk.steady(), desk.now().timestamp())
     seen, found, number = dict[tuple[str, str], Seen](), list[Stray](), 0
     pdfs = dict[tuple[str, str], tuple[FileStamp, str]]()
     stems = desk.scanner.stems() if desk.folder.has_pdfs else set[str]()  # of the documents that wait for their PDFs
@@ -207,7 +207,7 @@ def _why_pdf_alone(desk: Desk, name: str) -> str:
     for ended, why in zip(folder.ended(), (PDF_OF_FAILED, PDF_OF_UNREACHABLE), strict=False):
         if any((ended / document).exists() for document in documents):
             return why
-    is_late = any(desk.shared.journal.documents.has_had(folder.id, document, document) for document in documents)
+    is_late = any(desk.journal.documents.has_had(folder.id, document, document) for document in documents)
     return PDF_TOO_LATE if is_late else PDF_WITHOUT_INVOICE
 
 
@@ -278,7 +278,7 @@ def _document(desk: Desk, name: str) -> PossibleStray | None:
 def _in_sent(desk: Desk) -> Iterator[PossibleStray | None]:
     """Files in `sent/` that have neither a row nor a sidecar."""
     known, folder = Names(), desk.folder
-    for name, _ in desk.shared.journal.documents.files_in(folder.id, "sent"):
+    for name, _ in desk.journal.documents.files_in(folder.id, "sent"):
         known.add(name)
         yield None
     for name in folder.names("sent"):
@@ -305,7 +305,7 @@ def _in_month(desk: Desk, month: str) -> Iterator[PossibleStray | None]:
         if (
             is_known
             or not entry.is_file(follow_symlinks=False)
-            or desk.shared.journal.documents.has_had(desk.folder.id, name, unnumbered(name))
+            or desk.journal.documents.has_had(desk.folder.id, name, unnumbered(name))
         ):
             yield None
         else:

@@ -30,8 +30,8 @@ def originals(desk: Desk, files: Collection[ReadyFile]) -> dict[str, str]:
     where a file with such a name was just written and isn't ready yet: it may be the document.
     """
     read = [version for ready in files if (version := _version(ready)) is not None]
-    known = desk.shared.journal.documents.versions(desk.folder.company, [version.number for version in read])
-    lately = desk.shared.steady() - IS_WRITTEN
+    known = desk.journal.documents.versions(desk.folder.company, [version.number for version in read])
+    lately = desk.steady() - IS_WRITTEN
     shorter = {version.name: _shorter_names(version.name) for version in read}
     asked = frozenset[str]().union(*shorter.values())  # few: there may be very many that aren't ready
     unready = asked.intersection(desk.scanner.ready) | {
