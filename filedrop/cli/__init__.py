@@ -72,7 +72,7 @@ class Commands(click.Group):
         """The names, in the order in which a newcomer needs them."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - likewise
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """The command of this name."""
         if cmd_name not in COMMANDS:
             return None
@@ -95,7 +95,7 @@ class Commands(click.Group):
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [CompletionItem(name, help=COMMANDS[name][1]) for name in begun] + options
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """The list of commands in `--help`, without loading any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])

@@ -285,7 +285,7 @@ if sys.platform == "win32":
         status = entry.lstat()
         read_only = status.st_file_attributes & stat.FILE_ATTRIBUTE_READONLY and stat.S_ISREG(status.st_mode)
         if read_only:
-            os.chmod(entry.address, stat.S_IWRITE)  # noqa: PTH101 - likewise
+            os.chmod(entry.address, stat.S_IWRITE)  # noqa: PTH101 - no Path
         return bool(read_only)
 
     def _unlink(entry: Entry) -> None:
@@ -294,11 +294,11 @@ if sys.platform == "win32":
         except PermissionError:
             if not make_writable(entry):
                 raise
-            os.unlink(entry.address)  # noqa: PTH108 - likewise
+            os.unlink(entry.address)  # noqa: PTH108 - no Path
 
     def _opened(path: Path) -> tuple[None, tuple[int, int]]:
         try:
-            status = os.stat(literal(path))  # noqa: PTH116 - likewise
+            status = os.stat(literal(path))  # noqa: PTH116 - a text for the system
         except OSError as error:
             raise meant(error, path) from None
         if not stat.S_ISDIR(status.st_mode):

@@ -60,7 +60,7 @@ class Drafts:
         return self.write_pieces((content,))
 
     def write_pieces(self, pieces: Iterable[bytes]) -> Draft:
-        """Write a file in pieces. Raises OSError as above, and what `pieces` raises."""
+        """Write it in pieces. Raises OSError (disk full, no rights), and what `pieces` raises. Nothing is left then."""
         entry = self._directory.draft()
         _BEGUN.add(entry.name)
         # Not by a file object, which makes six more system calls.

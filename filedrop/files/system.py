@@ -33,7 +33,7 @@ if sys.platform == "win32":
     from filedrop.files.directory import literal, make_writable
 
     _SHARED = 0x7  # FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE
-    _SHARED_WITH_READERS = 0x5  # likewise, without FILE_SHARE_WRITE
+    _SHARED_WITH_READERS = 0x5  # FILE_SHARE_READ | FILE_SHARE_DELETE
     _IN_USE = (32, 33)  # ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
 
     def discard(entry: Entry) -> None:
@@ -119,7 +119,7 @@ if sys.platform == "win32":
         """Nothing to do: a new file inherits its folder's access list."""
 
     def inherit_folder(made: Entry) -> None:
-        """Nothing to do, as above."""
+        """Nothing to do: a new folder inherits the access list of the one that it is in."""
 
 else:
     _RENAME_NOREPLACE = 1

@@ -79,7 +79,7 @@ class PageMaker:
                     row = self._write_xml(here, row, pdf, ask)
             if owed.get("page"):
                 try:
-                    with suppress(FileNotFoundError):  # likewise
+                    with suppress(FileNotFoundError):  # taken
                         self._write_page(here, row, ask, folder.language, self._notices(row, owed, folder.language))
                 except readable.NotReadable as error:
                     return ask(partial(self._without_page, here, row, f"{row.file} {error}"))

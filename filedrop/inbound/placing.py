@@ -259,7 +259,7 @@ class _Placing:
         while True:
             try:
                 files.place(self._here / fetched.row.temporary, self._here.entry(name))
-            except FileExistsError:  # likewise
+            except FileExistsError:  # another file took the name meanwhile
                 name = self._rename_back(fetched, name, _pairs(fetched, name))
                 if fetched.attachments:
                     name = self._rename_attachments(fetched, name)

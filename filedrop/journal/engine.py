@@ -78,7 +78,7 @@ MOVED = "moved"  # a key of `about`: where the journal is now
 UNCHECKED = (
     "the journal is being checked, because filedrop didn't end properly; nothing is posted until it has been checked"
 )
-LINEAGE = "lineage"  # likewise: the database that was last written to
+LINEAGE = "lineage"  # a key of `about`: the database that was last written to
 
 
 def refuse_another_schema(place: str, about: Mapping[str, str], begin: str) -> None:
@@ -180,7 +180,7 @@ class Engine(ABC):
         """Let no host enter before the end of this transaction. Returns the names of those that are there."""
         return []
 
-    def without_triggers(self, connection: Connection) -> AbstractContextManager[None]:  # noqa: ARG002 - likewise
+    def without_triggers(self, connection: Connection) -> AbstractContextManager[None]:  # noqa: ARG002 - a file's are cheap
         """A context in which new documents aren't counted, as far as that costs much."""
         return nullcontext()
 

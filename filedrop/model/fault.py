@@ -62,5 +62,5 @@ class Fault:
         return joined(text.message_in(language) for text in self.texts) or self.message
 
     def hint_in(self, language: str) -> str:
-        """What an accountant can do, likewise."""
+        """What an accountant can do, in a language; in English if there are no texts."""
         return joined((text.hint_in(language) for text in self.texts), "\n") or self.hint

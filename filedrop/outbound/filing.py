@@ -130,7 +130,7 @@ class Move:
             if not is_spoken_for:
                 self._move_file(self._target)
                 is_moved = True
-        except FileExistsError:  # as above
+        except FileExistsError:  # a person put a file there meanwhile
             pass
         except (FileGone, InUse):
             _discard(placed)

@@ -52,7 +52,7 @@ def page(sheet: Sheet, file: str, beside: Mapping[int, str], notices: Sequence[s
 @lru_cache
 def _template() -> Template:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - a tenth of a second and 4 MB
-    from markupsafe import Markup  # noqa: PLC0415 - likewise
+    from markupsafe import Markup  # noqa: PLC0415 - Jinja brings it
 
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()

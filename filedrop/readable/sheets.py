@@ -170,7 +170,7 @@ def sheet_of(content: Mapping[str, Any]) -> Sheet:
 
 @lru_cache
 def _stylesheet(name: str) -> XSLT:
-    from lxml import etree  # noqa: PLC0415 - likewise
+    from lxml import etree  # noqa: PLC0415 - loaded already by the tree
 
     denied: etree.XSLTAccessControl = etree.XSLTAccessControl.DENY_ALL  # type: ignore[attr-defined] # the stubs lack it
     return etree.XSLT(etree.parse(_FOLDER / name), access_control=denied)

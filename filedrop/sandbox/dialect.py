@@ -47,7 +47,7 @@ class Dialect:
     lost_is_empty: bool = False  # a document whose file is gone: 200 with 0 bytes; otherwise 500
     refusal_in_html: bool = False  # 401
     bad_request_encoding: str | None = None  # the Content-Encoding that a 400 claims
-    upload_encoding: str | None = None  # likewise, at POST /outbox
+    upload_encoding: str | None = None  # the Content-Encoding that an answer to POST /outbox claims
 
     # What an upload goes through
     ids_checked: bool = True  # at the upload; otherwise a wrong one shows at transmission

@@ -26,7 +26,7 @@ def keep(upload: IO[bytes], path: Path) -> None:
             for piece in _pieces(upload):
                 parser.Parse(piece, False)  # noqa: FBT003 - expat takes no keyword
                 file.write(piece)
-            parser.Parse(b"", True)  # noqa: FBT003 - likewise
+            parser.Parse(b"", True)  # noqa: FBT003 - expat takes no keyword
     except (expat.ExpatError, LookupError, ValueError) as error:  # the latter two: an encoding that expat can't take
         path.unlink()
         raise NotXml(str(error)) from error
@@ -44,7 +44,7 @@ def rewrite(upload: IO[bytes], path: Path) -> None:
             parser = _rewriter(file)
             for piece in _pieces(upload):
                 parser.Parse(decoder.decode(piece), False)  # noqa: FBT003 - expat takes no keyword
-            parser.Parse(decoder.decode(b"", final=True), True)  # noqa: FBT003 - likewise
+            parser.Parse(decoder.decode(b"", final=True), True)  # noqa: FBT003 - expat takes no keyword
     except expat.ExpatError as error:
         path.unlink()
         raise NotXml(str(error)) from error

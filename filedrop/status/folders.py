@@ -346,6 +346,6 @@ def _count_received(place: Directory, snapshot: FolderSnapshot, *, ages: bool) -
             snapshot.counts["inbound"] += 1
             if not ages:
                 continue
-            with suppress(FileNotFoundError):  # likewise
+            with suppress(FileNotFoundError):  # somebody has just taken it
                 since = entry.stat(follow_symlinks=False).st_mtime
                 snapshot.oldest["inbound"] = min(since, snapshot.oldest.get("inbound", since))

@@ -118,7 +118,7 @@ def render(
         version=__version__,
         color=_LEVELS[level],
         style=Markup(_STYLE),  # noqa: S704 - ours
-        script=Markup(_SCRIPT),  # noqa: S704 - likewise
+        script=Markup(_SCRIPT),  # noqa: S704 - ours
         policy=f"default-src 'none'; style-src '{_digest(_STYLE)}'; script-src '{_digest(_SCRIPT)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'",
     )

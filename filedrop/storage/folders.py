@@ -370,7 +370,7 @@ def outbound_folder(
 
 
 def inbound_folder(config: Config, company: Company, served: Container[Path] | None = None) -> InboundFolder:
-    """A company's inbound folder; `served` as above."""
+    """A company's inbound folder. `served`: the folders that the configuration names, if that may change."""
     named = config.folders if served is None else served
     return InboundFolder(
         company.inbound,
@@ -385,7 +385,10 @@ def inbound_folder(config: Config, company: Company, served: Container[Path] | N
 
 
 def unassigned_folder(config: Config, served: Container[Path] | None = None) -> InboundFolder | None:
-    """The folder for messages that belong to no company; None where the configuration has none. `served` as above."""
+    """The folder for messages that belong to no company; None where the configuration has none.
+
+    `served`: the folders that the configuration names, if that may change.
+    """
     if config.unassigned is None:
         return None
     named = config.folders if served is None else served

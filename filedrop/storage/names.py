@@ -132,7 +132,7 @@ def unnumbered(name: str) -> str:
 
 def shortened(name: str) -> str:
     """A name of at most 200 bytes with the same suffix."""
-    stem, suffix = os.path.splitext(name)  # noqa: PTH122 - as above
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122 - a name, not a path
     while len(os.fsencode(stem + suffix)) > LONGEST_NAME:
         stem, suffix = stem[:-1], suffix[:LONGEST_SUFFIX]
     return stem + suffix
@@ -141,7 +141,7 @@ def shortened(name: str) -> str:
 def may_be_given(name: str, dropped_as: str) -> bool:
     """Whether filedrop may have given `name` to a file dropped as `dropped_as`: unchanged, shortened or numbered."""
     wanted = shortened(dropped_as)
-    stem, suffix = os.path.splitext(wanted)  # noqa: PTH122 - as above
+    stem, suffix = os.path.splitext(wanted)  # noqa: PTH122 - a name, not a path
     is_numbered = re.fullmatch(f"{re.escape(stem)}{_GIVEN}{re.escape(suffix)}", name)
     return name in (dropped_as, wanted) or is_numbered is not None
 
@@ -153,7 +153,7 @@ def may_be_renamed(name: str) -> bool:
 
 def may_be_shortened(name: str) -> bool:
     """Whether the name may be what filedrop made of a longer one. False for nearly all names."""
-    suffix = os.path.splitext(name)[1]  # noqa: PTH122 - as above
+    suffix = os.path.splitext(name)[1]  # noqa: PTH122 - a name, not a path
     # A shortened name lacks less than a letter of the limit, unless its suffix was cut, too.
     return len(os.fsencode(name)) > LONGEST_NAME - 4 or len(suffix) >= LONGEST_SUFFIX
 
@@ -256,7 +256,7 @@ def answer_name(folder: str, number: str) -> str:
 
 def goes_with(name: str, received: Container[str]) -> bool:
     """Whether a file is the page or an attachment of one of these received documents, given without `.xml`."""
-    stem = os.path.splitext(name)[0]  # noqa: PTH122 - as above
+    stem = os.path.splitext(name)[0]  # noqa: PTH122 - a name, not a path
     return stem in received or any(name[: number.start()] in received for number in _ATTACHED.finditer(name))
 
 

@@ -126,7 +126,10 @@ def move(
 
 
 def note_names(claimed: Entry, dropped_as: str, before: str) -> None:
-    """Write the sidecar of a file in `sending/` that says its own name, and `before` as above. Raises OSError."""
+    """Write the sidecar of a file in `sending/` that says its own name, and `before`, which its PDFs may go back to.
+
+    Raises OSError.
+    """
     replace_whole(claimed.beside(".json"), sidecar.name_alone(dropped_as, claimed.name, before))
 
 

@@ -81,7 +81,7 @@ def work(
 
 def alarm(event: Mapping[str, Any]) -> str:
     """The sentence of an event of the log that a person has to look at, "" for others."""
-    from filedrop.cli.run import sentence_of  # noqa: PLC0415 - as above
+    from filedrop.cli.run import sentence_of  # noqa: PLC0415 - it loads what `serve` has loaded
 
     name, sentence = sentence_of(event)
     return sentence if name in ALARMS else ""
