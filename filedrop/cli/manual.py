@@ -33,7 +33,7 @@ TOPICS = {  # name: its page, and what is on it
     "systems": ("docs/systems.md", "What systems export, what countries demand."),
     "mapping": ("docs/mapping.md", "Use a newer Peppol code list."),
     "documents": ("docs/documents.md", "Received documents: pages, attachments, responses."),
-    "validation": ("docs/validation.md", "Validate documents before they are sent."),
+    "send": ("docs/send.md", "When a file is ready; PDFs in invoices; validation."),
     "operations": ("docs/operations.md", "Files and folders, status, monitoring, backup."),
     "shares": ("docs/shares.md", "Which file systems work, and how to mount them."),
     "hosts": ("docs/hosts.md", "Several hosts: one goes on when another fails."),

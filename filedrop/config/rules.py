@@ -56,7 +56,7 @@ def load_rules(folder: Path) -> RuleList:
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
-        complaint = f"{path}: can't be read: {explain(error, path)}; filedrop manual validation shows how to write it"
+        complaint = f"{path}: can't be read: {explain(error, path)}; filedrop manual send shows how to write it"
         raise ConfigError([complaint]) from error
     except UnicodeDecodeError as error:
         raise ConfigError([f"{path}: not UTF-8; save the file as UTF-8"]) from error

@@ -43,7 +43,7 @@ _CODE = re.compile(r"^\s+([A-Z]{4}\d{4})\s", re.MULTILINE)
 _LINE = re.compile(r"\son line (\d+)\s")
 # Errors of types and values, by the codes of XPath and XSLT: what stands in the document isn't what the rules expect.
 _OF_CONTENT = ("XPTY", "XPDY0050", "XTTE", "FORG", "FOAR", "FOCA", "FODT", "FOTY", "FOCH")
-_INSTALL = "saxonche isn't installed: filedrop manual validation shows how to install it"
+_INSTALL = "saxonche isn't installed: filedrop manual send shows how to install it"
 
 _URI = re.compile(r"\{[^}]*\}")
 _NAMESPACE = re.compile(r"""\[namespace-uri\(\)=(?:'[^']*'|"[^"]*")\]""")

@@ -77,7 +77,7 @@ def test_on_a_terminal(topic: str, columns: int) -> None:
 def test_links_name_commands() -> None:
     """A terminal's reader can't follow a link: each names the command that shows that page; addresses stay."""
     said = " ".join(on_terminal(sys.executable, "-m", "filedrop", "manual", "configuration").split())
-    assert "see When a file is ready (filedrop manual operations)" in said
+    assert "see When a file is ready (filedrop manual send)" in said
     assert "config.example.yaml explains each key in more words" in said
     changes = on_terminal(sys.executable, "-m", "filedrop", "manual", "changelog")
     assert "Keep a Changelog (https://keepachangelog.com/en/1.1.0/)" in " ".join(changes.split())

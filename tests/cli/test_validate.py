@@ -110,7 +110,7 @@ def test_check_says_what_is_wrong(world: World, tmp_path: Path) -> None:
         (f"rules: {rules}", "own.xslt is no stylesheet that can be used"),
         (
             f"rules: {tmp_path}",
-            "rules.yaml: can't be read: No such file or directory; filedrop manual validation shows",
+            "rules.yaml: can't be read: No such file or directory; filedrop manual send shows",
         ),
         (f"command: [{tmp_path / 'nothing'}]", "isn't there, or filedrop's user may not run it"),
     ):

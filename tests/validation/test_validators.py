@@ -258,7 +258,7 @@ def test_saxonche_is_missing(rules: Path, tmp_path: Path, monkeypatch: pytest.Mo
     """The sentence says what to install."""
     monkeypatch.setattr(sys, "executable", str(without_extras(tmp_path)))
     validator = ByRules(rules, seconds=PATIENCE, memory=10**9)
-    with pytest.raises(NoVerdict, match="saxonche isn't installed: filedrop manual validation"):
+    with pytest.raises(NoVerdict, match="saxonche isn't installed: filedrop manual send"):
         said(validator, invoice())
     validator.close()
 
