@@ -32,7 +32,7 @@ TOPICS = {  # name: its page, and what is on it
     "receivers": ("docs/receivers.md", "Look at a file, rehearse, set senders, receivers and ids."),
     "systems": ("docs/systems.md", "What systems export, what countries demand."),
     "mapping": ("docs/mapping.md", "Use a newer Peppol code list."),
-    "documents": ("docs/documents.md", "Received documents: pages, attachments, responses."),
+    "receive": ("docs/receive.md", "Names, pages, attachments; rejections and answers."),
     "send": ("docs/send.md", "When a file is ready; PDFs in invoices; validation."),
     "operations": ("docs/operations.md", "Files and folders, status, monitoring, backup."),
     "shares": ("docs/shares.md", "Which file systems work, and how to mount them."),

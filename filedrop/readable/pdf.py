@@ -53,7 +53,7 @@ def xml_in(pdf: BinaryIO) -> tuple[str, bytes]:
     try:
         import pypdf  # noqa: PLC0415 - an extra
     except ModuleNotFoundError:
-        missing = "pypdf isn't installed: filedrop manual documents shows how to install it"
+        missing = "pypdf isn't installed: filedrop manual receive shows how to install it"
         raise NotReadable(f"can't be searched for its XML: {missing}") from None
     try:
         reader = pypdf.PdfReader(BytesIO(pdf.read()))

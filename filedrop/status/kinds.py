@@ -103,7 +103,7 @@ KINDS: dict[Kind, KindOf] = {
         has_reasons=True,
         lately=(
             "received to be answered",
-            "send each sender an Invoice Response, for example by moving (filedrop manual documents)",
+            "send each sender an Invoice Response, for example by moving (filedrop manual receive)",
         ),
         by_the_journal=True,
     ),

@@ -27,7 +27,7 @@ EVERYTHING = {"attachments": "beside", "readable": "html"}
 CBC = "{urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2}"
 EMBEDDING = f"{CBC}EmbeddedDocumentBinaryObject", "AttachmentBinaryObject"  # CII's namespace has many versions
 XML_SPACE = dict.fromkeys(map(ord, " \t\r\n"))
-MOST, LARGEST = 100, 100_000_000  # attachments of one document, bytes of one (docs/documents.md)
+MOST, LARGEST = 100, 100_000_000  # attachments of one document, bytes of one (docs/receive.md)
 SCHEMES = "http:", "https:", "//", "javascript:", "data:", "file:"
 pytestmark = [
     pytest.mark.slow,

@@ -120,7 +120,7 @@ def test_without_the_extra(make_world: Callable[..., World], tmp_path: Path, mon
     """The sidecar says what to install."""
     monkeypatch.setattr(sys, "executable", str(without_extras(tmp_path)))
     beside = received(make_world(inbound=BESIDE), enveloped(pdf("invoice.xml")))
-    assert "pypdf isn't installed: filedrop manual documents" in beside["attachments"][1]["error"]
+    assert "pypdf isn't installed: filedrop manual receive" in beside["attachments"][1]["error"]
 
 
 def test_wherever_the_process_ends(tmp_path: Path, sample: Sample) -> None:
