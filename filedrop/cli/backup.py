@@ -19,7 +19,7 @@ def backup(config_option: str | None, file: Path) -> None:
     """Copy the journal to FILE while filedrop runs.
 
     The copy shows the journal at one moment. FILE must not exist yet; when it appears, it is complete. To put a copy
-    back, see: filedrop manual operations
+    back, see: filedrop manual operate
     """
     if file.exists():
         raise FiledropError(f"{file} already exists: name another file, or delete it")
