@@ -84,7 +84,15 @@ class OutboundPipeline:
         self.scanner = Scanner(folder, mailbox.events)
         self._moves = Moves(shared, folder, health)
         self._handover = Handover(shared, folder, health, self._moves, mailbox.put)
-        self.desk = desk = Desk(shared, folder, identification, self.scanner, health, self._moves, self._handover)
+        self.desk = desk = Desk(
+            shared,
+            folder,
+            identification,
+            scanner=self.scanner,
+            health=health,
+            moves=self._moves,
+            handover=self._handover,
+        )
         # What has its own time, which `due` asks for.
         self.reconciliation = Reconciliation(desk, self._show_progress)
         self._stillness = Stillness(desk, self.reconciliation)  # whether a comparison can be put off
