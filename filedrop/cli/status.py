@@ -23,7 +23,7 @@ from filedrop.model.report import LISTED
 from filedrop.process.lock import is_running
 from filedrop.status import daemon_file, status_file
 from filedrop.status.matters import heading, in_a_line, line_of, trouble, unlisted, verdict
-from filedrop.status.model import COUNTED_IN, COUNTS, VERSION, Status
+from filedrop.status.model import COUNTED_IN, COUNTS, VERSION, Status, folders_of
 from filedrop.status.reasons import asked_again
 from filedrop.status.survey import Survey
 from filedrop.status.together import together
@@ -217,6 +217,9 @@ def _show(now: Status) -> None:
     for name, company in now["companies"].items():
         for line in lines_of(company, [count for count in COUNTS if count not in MATTERS], named):
             tell(f"{name}: {line}")
+    for name, folder in folders_of(now):
+        if folder["progress"]:
+            tell(f"{name}: {folder['path']}: {folder['progress']}")
 
 
 def _show_companies(now: Status) -> None:

@@ -49,6 +49,7 @@ class FolderReport:
     `trouble`: why the folder is unavailable, `warnings`: what else is wrong with it, `refused`: the one of these that
     says why files can't be moved or written there; each a sentence, "" where nothing is wrong. `file_system`: what can
     be done there, in words. `is_hung`: a step has not ended for too long.
+    `progress`: what takes long there and how far it is, as a sentence, "" where nothing does.
 
     The rest is of outbound folders. `id` is "" before the folder was first seen. `waiting`: the newest dropped files
     that weren't ready, at most LISTED, of `unready` altogether; `has_faults`: one of them can't be read. `unclaimed`:
@@ -62,6 +63,7 @@ class FolderReport:
     warnings: tuple[str, ...] = ()
     refused: str = ""
     file_system: str = ""
+    progress: str = ""
     is_hung: bool = False
     id: str = ""
     is_held: bool = False

@@ -24,7 +24,8 @@ class FolderHealth:
 
     `trouble`: why it is unavailable. `outdated`: why the journal is older than the folder. `refused`: why files can't
     be moved or written there. `unreconciled`: what in it can't be used. `unwatched`: why its files are found by
-    scanning alone, although file events were expected. The worker in the folder reports; any thread may read.
+    scanning alone, although file events were expected. `progress`: what takes long there, and how far it is. The worker
+    in the folder reports; any thread may read.
     """
 
     def __init__(self, folder: OutboundFolder, log: structlog.stdlib.BoundLogger) -> None:
@@ -33,6 +34,7 @@ class FolderHealth:
         self.refused = ""
         self.unreconciled = ""
         self.unwatched = ""
+        self.progress = ""
         self._folder = folder
         self._log = log
         self._refusals: set[str] = set()  # what the disk has refused since the last scan
@@ -73,6 +75,10 @@ class FolderHealth:
     def report_unwatched(self, why: str) -> None:
         """Report why there are no file events; "" where there are, or none are wanted."""
         self.unwatched = why
+
+    def report_progress(self, what: str) -> None:
+        """Report what takes long, and how far it is; "" where nothing does."""
+        self.progress = what
 
     def tolerant(self) -> Self:
         """Log what the disk refuses in this block. Ignore `Changed`: a person's command has taken the step."""

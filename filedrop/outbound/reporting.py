@@ -57,6 +57,7 @@ class Reporter:
             warnings=health.warnings,
             refused=health.refused,
             file_system=desk.folder.trial.found,
+            progress=health.progress,
             id=desk.folder.id,
             is_held=bool(desk.folder.known_hold),
             waiting=waiting,

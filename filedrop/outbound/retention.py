@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 EVERY = 3600.0  # seconds between two rounds
 AT_ONCE = 0.05  # seconds that a step takes, about: documents that are sent meanwhile wait for it
 PAUSE = 0.1  # seconds between two steps
+NOTED_EVERY = 60.0  # seconds between two notes of how far it is
 WITHOUT_A_CLOCK = 10.0  # seconds until the access point's clock may be known
 ROWS_AT_ONCE = 200
 ANY_ZONE = timedelta(days=1)  # a month's name is from the access point's time zone
@@ -58,6 +59,7 @@ class Retention:
                 self.next = shared.steady() + PAUSE
                 return
         self._round = None  # at its end, or where the disk refused: the next round begins anew
+        self._desk.health.report_progress("")
 
     def _kept_from(self) -> datetime | None:
         """What was delivered before this moment is too old; None while that can't be told."""
@@ -79,11 +81,12 @@ class Retention:
             yield
 
     def _remove_month(self, month: str, before: datetime) -> Iterator[None]:
-        folder, shared, removed = self._desk.folder, self._desk.shared, 0
+        folder, shared, removed, noted = self._desk.folder, self._desk.shared, 0, -math.inf
+        facts = {"company": folder.company, "folder": str(folder.path)}
         rows: list[str] = []  # to be forgotten by id: the company may have been called otherwise
         sidecars = [name for name in folder.at(f"archive/{month}").names() if name.endswith(".json")]
         until = shared.steady() + AT_ONCE
-        for name in sidecars:
+        for number, name in enumerate(sidecars, 1):
             within = folder.at(f"archive/{month}")
             with self._desk.health.tolerant():  # one that can't be removed now keeps neither the others nor the rows
                 document_id = self._remove_document(within, name, before)
@@ -91,13 +94,17 @@ class Retention:
             if shared.steady() >= until:
                 removed += shared.journal.removal.forget(rows)
                 rows = []
+                if shared.steady() >= noted + NOTED_EVERY:
+                    noted, of = shared.steady(), len(sidecars)
+                    how_far = f"old documents are being removed: {number:,} of {of:,} in archive/{month}"
+                    self._desk.health.report_progress(how_far)
+                    shared.log.info("archive.removing", **facts, month=month, documents=number, of=of)
                 yield
                 until = shared.steady() + AT_ONCE
         removed += shared.journal.removal.forget(rows)
         with suppress(OSError):  # a person has put something there
             (folder.at("archive") / month).rmdir()
         if removed:
-            facts = {"company": folder.company, "folder": str(folder.path)}
             shared.log.info("archive.removed", **facts, month=month, documents=removed)
 
     def _remove_document(self, within: Directory, name: str, before: datetime) -> str | None:

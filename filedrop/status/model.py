@@ -113,7 +113,8 @@ class FolderStatus(TypedDict):
 
     `refused`, which is one of the warnings: why files can't be moved or written there.
     `disk` tells the file systems of one computer apart, and `free` are the bytes free on it, where that is known.
-    `file_system`: in words, what kind it is, and what can be done there.
+    `file_system`: in words, what kind it is, and what can be done there. `progress`: what takes long there, and how far
+    it is, "" where nothing does.
     """
 
     path: str
@@ -125,6 +126,7 @@ class FolderStatus(TypedDict):
     disk: int | None
     free: int | None
     file_system: str
+    progress: str
 
 
 class CompanyStatus(Counts):

@@ -104,7 +104,8 @@ class DaemonPart:
 
     `warnings`: of available folders, by their paths, in the order of their reports. `refused`: of these, why
     files can't be moved or written there.
-    `file_systems`: what can be done in a folder, in words, by its path.
+    `file_systems`: what can be done in a folder, in words, by its path. `progress`: what takes long there, in the same
+    way.
     `waiting`: the dropped files that it has left where they are, and why. `strays`: by company, the files that nobody
     will send, where the daemon has looked for them for long enough.
     """
@@ -117,6 +118,7 @@ class DaemonPart:
     warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     file_systems: Mapping[str, str] = field(default_factory=dict)
+    progress: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[Path, Left] = field(default_factory=dict)
     strays: Mapping[str, CompanyStrays] = field(default_factory=dict)
     journal: str = ""
@@ -151,6 +153,7 @@ def part_of(report: DaemonReport) -> DaemonPart:
         warnings=warnings,
         refused={str(folder.path): folder.refused or _wrong(folder) for folder in outbound},
         file_systems={str(folder.path): folder.file_system for folder in both if folder.file_system},
+        progress={str(folder.path): folder.progress for folder in outbound if folder.progress},
         waiting={
             file.path: Left(file.why, from_seconds(file.since).isoformat(timespec="seconds"), file.is_incomplete)
             for folder in outbound
@@ -375,6 +378,7 @@ class Survey:
             disk=snapshot.disk,
             free=snapshot.free,
             file_system=part.file_systems.get(str(path), ""),
+            progress=part.progress.get(str(path), ""),
         )
 
 

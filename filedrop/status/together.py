@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from filedrop.status.survey import DaemonPart
 
 # Each is reported by the host that serves the account.
-_BY_ACCOUNT = ("accounts", "warnings", "refused", "file_systems", "waiting", "strays")
+_BY_ACCOUNT = ("accounts", "warnings", "refused", "file_systems", "progress", "waiting", "strays")
 
 
 def with_others(config: Config, share: Share, own: DaemonPart) -> DaemonPart:

@@ -15,6 +15,7 @@ from support.stepping import RULES, Life
 
 from filedrop.journal import JOURNAL, Journal
 from filedrop.model.document import Event, new_id
+from filedrop.outbound import retention
 from filedrop.outbound.mailbox import Returned
 from filedrop.storage import sidecar
 
@@ -219,6 +220,23 @@ def long_ago(outbound: Path, journal: Journal, recent: Document) -> None:
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(b"<past/>")
             path.with_name(f"{path.name}.json").write_bytes(sidecar.outbound(document, document.file))
+
+
+def test_progress(world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a month takes long, status and log say how far its removal is."""
+    life = Life(world, clock)
+    sent(world, life, "a.xml", "b.xml", "c.xml")
+    life.stop()
+    clock.pass_on(100 * A_DAY)
+    monkeypatch.setattr(retention, "AT_ONCE", 0.0)  # seconds: each document takes a step
+    life = Life(world, clock)
+    life.go_on(600, until=lambda: life.pipeline.report.progress)
+    said = "old documents are being removed: 1 of 3 in archive/2020-06"
+    assert life.pipeline.report.progress == said
+    life.go_on(600)
+    assert life.pipeline.report.progress == ""
+    life.stop()
+    assert [(line["documents"], line["of"]) for line in world.log() if line["event"] == "archive.removing"] == [(1, 3)]
 
 
 def test_a_company_that_was_called_otherwise(world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

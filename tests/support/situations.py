@@ -335,6 +335,7 @@ def folders_that_refuse(scene: Scene, _patch: pytest.MonkeyPatch) -> None:
         lambda company: {
             "warnings": ("slow" if company == "nb" else refused,), "refused": "" if company == "nb" else refused,
             "file_system": "a share (SMB)", "trouble": "/x: its worker hangs" if company == "de" else "",
+            "progress": "old documents are being removed: 3 of 9 in archive/2020-06" if company == "nb" else "",
         }
     )  # fmt: skip
     for company in LANGUAGES:
