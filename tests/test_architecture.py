@@ -80,7 +80,7 @@ BORDERS = {  # how many modules of the core import each feature's
     "pages": 4,
     "service": 4,
     "upkeep": 2,
-    "rehearse": 2,
+    "rehearsal": 1,
 }
 
 

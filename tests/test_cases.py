@@ -30,6 +30,7 @@ from support.responses import tie_responses
 from support.rules import published_rules
 from support.stepping import RULES, Life
 
+from filedrop.cli import rehearsal
 from filedrop.config import parse
 from filedrop.identify import codelist, identify, read
 from filedrop.identify.mapping import Rules
@@ -37,7 +38,7 @@ from filedrop.model.document import BILLING_WITH_RESPONSE
 from filedrop.readable import html, sheets
 from filedrop.readable.codes import LISTS
 from filedrop.status.survey import Survey, part_of
-from filedrop.storage.names import PDF_WITH_INVOICE
+from filedrop.storage.names import PDF_WITH_INVOICE, names_document
 from filedrop.validation import ByRules, Kind
 
 if TYPE_CHECKING:
@@ -104,9 +105,9 @@ def test_ready_file_in_another_case(make_world: Callable[..., World]) -> None:
     assert world.accepted() == {"c.xml": 1}
 
 
-def test_hints_of_a_rehearsal(world: World) -> None:
+def test_hints_of_a_check(world: World) -> None:
     """Each sentence of advice has its line, as in a note."""
-    said = ask(world, "rehearse", "--company", "acme", str(case("rehearse-hint-with-backslash-n") / "two-hints.xml"))
+    said = ask(world, "check", "--company", "acme", str(case("check-hint-with-backslash-n") / "two-hints.xml"))
     lines = [line.strip() for line in said.output.splitlines()]
     assert [line for line in lines if line.endswith("Then export the document again.")][1:]
     assert "\\n" not in said.output
@@ -114,17 +115,79 @@ def test_hints_of_a_rehearsal(world: World) -> None:
 
 def test_what_is_above_the_header_of_a_table(world: World) -> None:
     """A `sep=;` or a title above the header is no receiver; an id without the form of its scheme is reported."""
-    table = case("rehearse-csv-sep") / "customers.csv"
-    said = ask(world, "rehearse", "--company", "acme", str(table))
+    table = case("check-csv-sep") / "customers.csv"
+    said = ask(world, "check", "--company", "acme", str(table))
     assert (said.status, "1 receiver: 1 can be reached" in said.says) == (0, True)
     other = world.base / "titled.csv"
     other.write_bytes(b"Customers, all\n;\n" + table.read_bytes().partition(b"\n")[2] + b" ; \nShort;0192:12\nNo;x\n")
-    said = ask(world, "rehearse", "--company", "acme", str(other))
+    said = ask(world, "check", "--company", "acme", str(other))
     assert "3 receivers:" in said.says
     assert "row 6: 0192:12: it is not in the directory; receiver 0192:12: it doesn't have the form" in said.says
     assert "row 7: -: no cell of this row is a ParticipantID" in said.says
     other.write_bytes(b"Name;Peppol\n\n")
-    assert f"{other} is empty" in ask(world, "rehearse", "--company", "acme", str(other)).says
+    assert f"{other} is empty" in ask(world, "check", "--company", "acme", str(other)).says
+
+
+def test_check_of_ten_files(make_world: Callable[..., World]) -> None:
+    """What `check` says of each file is what a run then does with it, by the table beside the files."""
+    files = case("check-file")
+    table = (files / "README.md").read_text("utf-8")
+    rows = re.findall(r"^[|] `(.+)` [|].*[|] `filedrop (.+)` [|] (.+) [|] (.) [|]$", table, re.MULTILINE)
+    assert sorted(row[0] for row in rows) == sorted(path.name for path in files.glob("*.xml"))
+    rule = "{company: acme, file: 'INV-1042-.*', receiver: \"0192:810418052\"}"
+    prepare = {"directory": "refuse", "prepare": "{pdf: embed, pdf_wait: 0s}", "incomplete_after": "0s"}
+    world = make_world(outbound=prepare, more=f"mapping: [{rule}]")
+    world.put(world.outbound / "before.xml", (files / "invoice-1007.xml").read_bytes())
+    world.run_once()
+    said = {}
+    for name, words, _, status in rows:
+        command, _, file = words.partition(" ")
+        done = ask(world, command, str(files / file), "--json")
+        (document,) = json.loads(done.output)["documents"]
+        said[name] = {"would send": "sent"}.get(document["verdict"], document["code"])
+        assert (name, str(done.status)) == (name, status)
+    assert said == {name: outcome for name, _, outcome, _ in rows}
+    world.put(world.outbound / "invoice-1010.pdf", (files / "invoice-1010.pdf").read_bytes())
+    for name in said:
+        world.put(world.outbound / name, (files / name).read_bytes())
+    world.run_once()
+    assert {name: _outcome(world, name) for name in said} == said
+
+
+@pytest.mark.slow
+def test_check_of_every_case(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each document here, `check` says what a run then does with it: sent, put aside, or failed, by which code."""
+    monkeypatch.setattr(rehearsal, "PAUSE", 0.0)
+    rules = {"directory": "refuse", "unreachable": "aside", "unreachable_after": "1s", "incomplete_after": "0s"}
+    world = make_world(outbound=rules, companies={"acme": "{participants: []}"})
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "buyer", CUSTOMER: "buyer"})
+    paths = [path for path in sorted(CASES.rglob("*.xml")) if names_document(path.name)]
+    files = {"-".join(path.relative_to(CASES).parts): path.read_bytes() for path in paths}
+    export = world.base / "export"
+    export.mkdir()
+    for name, content in files.items():
+        (export / name).write_bytes(content)
+    documents = json.loads(ask(world, "check", str(export), "--json").output)["documents"]
+    words = {"would send": "sent", "would be put aside": "aside"}
+    said = {Path(document["file"]).name: words.get(document["verdict"], document["code"]) for document in documents}
+    assert said.keys() == files.keys()
+    for name, content in files.items():
+        world.put(world.outbound / name, content)
+    with world.service():
+        world.until(lambda: all(_outcome(world, name) for name in files), what="each document has ended")
+    done = {name: _outcome(world, name) for name in files}
+    # Of two equal documents, a run may take another one first.
+    assert {name: (said[name], done[name]) for name in files if said[name] != done[name] != "duplicate"} == {}
+    assert Counter(done.values()) == Counter(said.values())
+
+
+def _outcome(world: World, name: str) -> str:
+    """What became of a dropped file: `sent`, `aside`, the code of its error, or "" while it waits."""
+    for place in ("sent", "archive", "not-on-peppol", "failed"):
+        for path in (world.outbound / place).rglob(f"{name}.json"):
+            error = json.loads(path.read_bytes()).get("error")
+            return error["code"] if place == "failed" else {"not-on-peppol": "aside"}.get(place, "sent")
+    return ""
 
 
 def test_document_id_with_its_scheme() -> None:

@@ -282,12 +282,12 @@ def test_table_of_systems() -> None:
 
 
 def test_first_example(tmp_path: Path) -> None:
-    """What `identify` shows of the first example, a mail address as the receiver, is what it shows."""
+    """What `check` shows of the first example, a mail address as the receiver, is what it shows."""
     shown = next(block for language, block in fenced(PAGES[PAGE]) if language == "text")
     config = tmp_path / "config.yaml"
     config.write_text(BASE.replace("0192:987654321", SELLER), "utf-8")
     (tmp_path / "INV_2026_00001_xrechnung.xml").write_bytes(xrechnung("1"))
-    words = ["--config", str(config), "identify", "--company", "acme", str(tmp_path / "INV_2026_00001_xrechnung.xml")]
+    words = ["--config", str(config), "check", "--offline", str(tmp_path / "INV_2026_00001_xrechnung.xml")]
     run = subprocess.run([sys.executable, "-m", "filedrop", *words], capture_output=True, check=False)
     assert set(shown.splitlines()) <= set(run.stdout.decode().splitlines())
 

@@ -180,9 +180,9 @@ def test_lookup_of_a_receiver(office: World) -> None:
 
 
 def test_rule_that_matches_a_part_of_the_name(office: World) -> None:
-    """`identify --explain` shows where the receiver is from, and that `INV-` doesn't match the whole name."""
-    shown = office.filedrop("identify", "--company", "acme", "--explain", str(sent(office, "INV-1001.xml"))).stdout
-    assert re.search(rf"receiver +{BUYER} +\(document\)", shown)
+    """`check --explain` shows where the receiver is from, and that `INV-` doesn't match the whole name."""
+    shown = office.filedrop("check", "--company", "acme", "--explain", str(sent(office, "INV-1001.xml"))).stdout
+    assert re.search(rf"receiver +{BUYER} +\(document; it can be reached\)", shown)
     assert "mapping 1 (line" in shown
     assert "doesn't apply: the file name doesn't match \"INV-\"" in shown
 

@@ -1,4 +1,4 @@
-"""`filedrop identify`: real documents in one call, and a large one."""
+"""`filedrop check FILE` without a configuration: real documents in one call, and a large one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGE = 50_000_000  # bytes
 
 def identify(folder: Path, *files: Path) -> Cost:
     """One call. Some documents of the corpus lack an id, which is status 1."""
-    return cost_of(*FILEDROP, "identify", "--json", *files, folder=folder, env=WITHOUT_CONFIG, status=len(files) > 1)
+    return cost_of(*FILEDROP, "check", "--json", *files, folder=folder, env=WITHOUT_CONFIG, status=len(files) > 1)
 
 
 def parse(folder: Path, *files: Path) -> Cost:
@@ -36,7 +36,7 @@ def parse(folder: Path, *files: Path) -> Cost:
 
 @case("identify-corpus")
 def identify_corpus(bench: Bench) -> Iterator[Figure]:
-    """All real documents of FILEDROP_CORPUS in one `filedrop identify --json`, start-up included."""
+    """All real documents of FILEDROP_CORPUS in one `filedrop check --json`, start-up included."""
     if not IS_THERE:
         raise Skipped("FILEDROP_CORPUS names no folder that has them")
     files = sorted(Path(folder) / name for folder, _, names in os.walk(DOCUMENTS) for name in names)

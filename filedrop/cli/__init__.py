@@ -1,10 +1,10 @@
 """The command line: `filedrop [--config FILE] COMMAND` (contract 5). The only package that prints.
 
 A command's module is imported when the command is called, so that no command pays for another's libraries; what
-`--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check
-(checking, reaching, sharing), config, demo, document (show), history, hold (release), hosts, identify and explain,
-init, journal, lookup, manual, rehearse (rehearsal, proposing), reload, resolve, retry, run (dryrun, serving), sandbox,
-service, status, validate, prepare. What they share: opening, show, tables, writing.
+`--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check (of the
+set-up: checking, reaching, sharing; of files: rehearsing, rehearsal, proposing, explaining), config, demo, document
+(show), history, hold (release), hosts, init, journal, lookup, manual, reload, resolve, retry, run (serving), sandbox,
+service, status. What they share: opening, dropped, show, tables, writing.
 Every FiledropError ends as a sentence on stderr and one of:
 
     0  done
@@ -34,11 +34,7 @@ if TYPE_CHECKING:
 COMMANDS = {  # name: the module of this room that has it, and what it does
     "run": ("run", "Run the daemon: send, track and receive documents until stopped."),
     "init": ("init", "Write a first configuration from your answers, then test it."),
-    "check": ("check", "Test the configuration, folders, login, TLS and clock."),
-    "identify": ("identify", "Show the ids of files, and where each id comes from."),
-    "validate": ("validate", "Check files against the rules of the network before they are sent."),
-    "prepare": ("prepare", "Print what would be posted in place of a file."),
-    "rehearse": ("rehearse", "Show who can be reached and what would fail, before anything is sent."),
+    "check": ("check", "Test the set-up; with a file, show what would become of it."),
     "show": ("document", "Show a document for reading, or write it as a page."),
     "status": ("status", "Show the status of all documents, and what needs attention."),
     "history": ("history", "Show everything that happened to a document or a message."),

@@ -1,4 +1,7 @@
-"""`filedrop check`: configuration, state, folders, login, TLS and clock. It leaves nothing behind."""
+"""`filedrop check`: configuration, state, folders, login, TLS and clock; with FILE, what would become of files.
+
+It leaves nothing behind.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import sys
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -67,7 +70,20 @@ STATE = "state"
 PATIENCE = 10.0  # seconds for a folder to answer
 
 
-@click.command(epilog="\b\nExample: filedrop check --alert")
+@click.command(epilog="\b\nExample: filedrop check invoice.xml")
+@click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path(path_type=Path))
+@click.option("--company", metavar="NAME", help="Treat each FILE as a file of this company.")
+@click.option("--explain", is_flag=True, help="Also show for each mapping rule why it applies to FILE or not.")
+@click.option("--rules", metavar="DIR", type=click.Path(path_type=Path), help="Validate FILE by the rules in DIR.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="NEW",
+    type=click.Path(path_type=Path),
+    help="Write what would be posted to this new file; - is the standard output.",
+)
+@click.option("--document", metavar="TYPE", help="What receivers in a CSV file are to accept; Invoice, if not given.")
+@click.option("--offline", is_flag=True, help="Don't ask the access point's directory.")
 @click.option(
     "--take-over", is_flag=True, help="Serve folders that another filedrop has marked, or that lost their mark."
 )
@@ -81,19 +97,41 @@ PATIENCE = 10.0  # seconds for a folder to answer
 )
 @click.option("--as-service", is_flag=True, help="Test with the rights of the service's account. For administrators.")
 @click.option("--alert", is_flag=True, help="Also send a test alert by every way that is configured.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: an object per line; with FILE, one object.")
 @click.pass_obj
 def check(
     config_option: str | None,
+    /,
     *,
-    take_over: bool,
-    only: Sequence[Path],
-    as_service: bool,
-    alert: bool,
-    as_json: bool,
+    files: Sequence[Path] = (),
+    take_over: bool = False,
+    only: Sequence[Path] = (),
+    as_service: bool = False,
+    alert: bool = False,
+    as_json: bool = False,
+    **of_files: Any,
 ) -> None:
-    """Test the configuration, state, folders, login, TLS and clock. It leaves nothing behind."""
-    left_out = {"--take-over": take_over, "--alert": alert}
+    """Test the set-up; with FILE, show what would become of it. Nothing is sent, and nothing is left behind.
+
+    Without FILE: test the configuration, state, folders, login, TLS and clock.
+
+    FILE is a document, a folder of documents, a CSV file with a receiver's ParticipantID in each row (and the sender's,
+    if your companies have several accounts), or - for the standard input. A run would decide the same. Files in a
+    folder that filedrop would never send are left out. filedrop asks the directory at most five times a second. For
+    documents that fail for the same reason, it proposes the mapping rule that corrects most of them, if the directory
+    confirms it. Without a configuration, it shows only the ids, and with --rules what the rules find.
+
+    The exit status is 0 if each document would be sent or put into not-on-peppol/, and each other receiver can be
+    reached; 3 if only the directory can't be asked.
+    """
+    left_out = {"take-over": take_over, "alert": alert}
+    of_set_up = {**left_out, "folder": only, "as-service": as_service}
+    for name in (name for name, value in (of_set_up if files else of_files).items() if value):
+        raise click.UsageError(f"--{name} {'works only without FILE' if files else 'needs a FILE'}")
+    if files:
+        from filedrop.cli.rehearsing import check_files  # noqa: PLC0415 - a test of the set-up doesn't need it
+
+        raise SystemExit(check_files(config_option, files, as_json=as_json, **of_files))
     unit = _become_service(config_option, left_out, as_json=as_json) if as_service else None
     config = open_config(config_option)
     if only and not take_over:
@@ -102,29 +140,31 @@ def check(
         raise click.UsageError(f"{', '.join(unknown)}: the configuration has no such folder; write its full path")
     if take_over and is_missing(config.state):
         act_as_owner(config.root)  # else a state that root makes would be root's
-    results = [CheckResult(CONFIGURATION, "ok", config.source)]
-    results += [
-        CheckResult(CONFIGURATION, "failed" if warning == config.list_trouble else "warning", warning)
-        for warning in config.warnings
-    ]
-    results += own_settings_found(config)
-    results += preparation_found(config)
-    results += participants_found(config)
-    results.append(code_list_found(config.codelists if config.published_lists else None, today()))
-    results += mapping_found(config)
-    results += validation_found(config)
-    results += commands_found(config)
-    results += [
-        CheckResult(str(path), "failed", why) for path, why in (kept_from(unit, config) if unit else {}).items()
-    ]
-    state = list(_state(config))
-    results += state
     wanted = frozenset(only or config.folders) if take_over else frozenset[Path]()
-    results += _folders(config, take_over=wanted, has_state=all(result.result != "failed" for result in state))
+    results = list(_set_up(config, unit, wanted))
     logins = [login for account in config.accounts.values() for login in reaching.account(config, account)]
     results += [*logins, *(reaching.alerts(config) if alert else ())]
     _show(results, as_json=as_json)
     raise SystemExit(_exit_status(results, logins))
+
+
+def _set_up(config: Config, unit: Unit | None, take_over: Collection[Path]) -> Iterator[CheckResult]:
+    """All that is found on this computer; `take_over` has the folders that are to be ours."""
+    yield CheckResult(CONFIGURATION, "ok", config.source)
+    for warning in config.warnings:
+        yield CheckResult(CONFIGURATION, "failed" if warning == config.list_trouble else "warning", warning)
+    yield from own_settings_found(config)
+    yield from preparation_found(config)
+    yield from participants_found(config)
+    yield code_list_found(config.codelists if config.published_lists else None, today())
+    yield from mapping_found(config)
+    yield from validation_found(config)
+    yield from commands_found(config)
+    for path, why in (kept_from(unit, config) if unit else {}).items():
+        yield CheckResult(str(path), "failed", why)
+    state = list(_state(config))
+    yield from state
+    yield from _folders(config, take_over=take_over, has_state=all(result.result != "failed" for result in state))
 
 
 if sys.platform == "win32":
@@ -132,7 +172,7 @@ if sys.platform == "win32":
     def _become_service(option: str | None, left_out: Mapping[str, bool], *, as_json: bool) -> Unit:
         """Nobody becomes another here: the service looks, and that is all of the command. Raises FiledropError."""
         for name in (name for name, is_wanted in left_out.items() if is_wanted):
-            raise click.UsageError(f"{name} doesn't work with --as-service; run it separately")
+            raise click.UsageError(f"--{name} doesn't work with --as-service; run it separately")
         answer = ask(configuration.find(option).absolute())
         _show((CheckResult(**json.loads(line)) for line in answer.stdout.splitlines()), as_json=as_json)
         if answer.stderr:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from filedrop import readable
-from filedrop.cli.identify import opened
+from filedrop.cli.dropped import opened
 from filedrop.cli.opening import choose_account, config_if_any, open_access_point, open_config, write_new
 from filedrop.cli.show import say, show_json, tell
 from filedrop.cli.tables import show_table

@@ -132,7 +132,7 @@ def init(
         return
     ctx.obj = str(path)
     try:
-        ctx.invoke(check, take_over=False, only=(), as_service=False, as_json=False)
+        ctx.invoke(check)
     except SystemExit as checked:
         tell(_next_step(named, is_sound=not checked.code))
         raise

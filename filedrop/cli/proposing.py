@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from filedrop.cli.dryrun import as_dropped
+from filedrop.cli.dropped import as_dropped
 from filedrop.cli.rehearsal import REACHABLE, contradicts
 from filedrop.config import Rule
 from filedrop.errors import DocumentError
@@ -179,7 +179,7 @@ class _Trial:
             reading = self._read(rehearsed.file, {*by.xpaths, *candidate.xpaths})
             text = reading.xpaths.get(candidate.source, "")
             if isinstance(text, str) and text.isprintable() and not {"'", '"'} & set(text):
-                dropped = as_dropped(self._company, "", rehearsed.document.file, rehearsed.document.dropped_as)
+                dropped = as_dropped(self._company, rehearsed.document.file, rehearsed.document.dropped_as)
                 return self._rehearsal.identify(dropped, reading, by), text
         return None, ""
 

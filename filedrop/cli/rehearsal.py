@@ -1,78 +1,141 @@
-"""What a rehearsal finds out: what would become of each document, and which receivers the directory knows.
+"""What would become of each document if its company dropped it now, and which receivers the directory knows.
 
-A document is read, identified and validated as a run does it. Each that could be sent goes into a journal of its own,
-so that duplicates among them are found. The access point is only asked; nothing is posted.
+A document takes the road of a real run, step by step, as far as nothing is moved, written or posted: it is identified,
+prepared, validated, and compared with those that were sent. Each that would be sent goes into a journal of its own, so
+that duplicates among them are found. The access point is only asked.
 """
 
 from __future__ import annotations
 
 import csv
+import errno
+import os
 import re
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from filedrop.accesspoint.directory import DirectoryAnswer, look_up, objection_to, with_twin
-from filedrop.cli.dryrun import ASIDE, FAILS, NOT_READY, SENDS, as_dropped, duplicate_of, validated
+from filedrop.cli.dropped import STDIN, as_claimed, as_dropped, duplicate_of, opened_document
 from filedrop.cli.opening import journal_if_any, open_access_point
-from filedrop.errors import AccessPointError, DocumentError, FiledropError
+from filedrop.config import Company, Config
+from filedrop.config.prepare import Prepare
+from filedrop.config.rules import load_rules
+from filedrop.errors import AccessPointError, ConfigError, DocumentError, FiledropError, NoVerdict, Unanswered
 from filedrop.files.rights import explain
 from filedrop.identify import participants
 from filedrop.identify.identity import contradicted
 from filedrop.identify.mapping import Rules
 from filedrop.journal import JOURNAL, Journal
-from filedrop.model.document import Document, Need, State, local_name, new_id, participant_key
+from filedrop.model.document import Need, State, local_name, participant_key
 from filedrop.model.fault import Fault
 from filedrop.model.twins import twin
 from filedrop.outbound.context import identification_of
 from filedrop.outbound.identified import identified
-from filedrop.outbound.sender import duplicate
-from filedrop.outbound.upload import Changing, OpenedDocument
-from filedrop.storage.own_name import own_name_beside
+from filedrop.outbound.pdfs import pdf_for
+from filedrop.outbound.preparing import demand_attachment, in_memory, post_instead, read_of
+from filedrop.outbound.sender import duplicate, is_refused
+from filedrop.outbound.unreachable import DELIVERED_TO, must_ask
+from filedrop.outbound.upload import Changing
+from filedrop.outbound.validating import ask, invalid, warnings
+from filedrop.storage.folders import outbound_folder
 from filedrop.texts import Text
 from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from filedrop.accesspoint import AccessPoint
-    from filedrop.config import Company, Config
-    from filedrop.identify import Reading
+    from filedrop.config import Outbound
+    from filedrop.identify import Identity, Reading
+    from filedrop.model.document import Document
     from filedrop.outbound.context import Identification
+    from filedrop.outbound.upload import OpenedDocument
+    from filedrop.storage.folders import OutboundFolder
+    from filedrop.validation import Verdict
 
+SENDS, ASIDE, FAILS, NOT_READY = "would send", "would be put aside", "would fail", "not ready"
+HAS_IDS = "has its ids"  # the verdict without a configuration, where nothing else is known
 REACHABLE, UNREACHABLE, UNKNOWN = "reachable", "unreachable", "unknown"
+PAUSE = 0.2  # seconds between two questions, so that they are no burden for an access point
+A_LINK = "It is a symbolic link, and filedrop doesn't follow or send links. Name the file itself."
 _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line, for a spreadsheet
-PAUSE = 0.2  # seconds between two questions, so that a rehearsal is no burden for an access point
 
 
-class Rehearsed(NamedTuple):
-    """A document, what a run would make of it (`verdict`, as in a dry run), and whether its receiver can be reached.
+@dataclass(slots=True)
+class Rehearsed:
+    """A document on the road, and at its end what a run would make of it (`verdict`).
 
-    `fault` is why it would fail, as its note would say it; `why` is what else is said of it. `contradicts` are the
-    roles whose ids aren't the document's EndpointIDs, though the network demands that. `advises_aside`: the directory
-    doesn't have its receiver, and nothing is set for that.
+    `reach` is whether its receiver can be reached, "" where nobody was asked. `why` is why it would wait or be put
+    aside; `fault` why it would fail, as its note would say it. `contradicts` are the roles whose ids aren't the
+    document's EndpointIDs, though the network demands that. `advises_aside`: the directory doesn't have its receiver,
+    and nothing is set for that. `judgement` is the validator's. `identity` and `reading`, and the `content` that would
+    be posted, are kept where they are wanted.
     """
 
     file: Path
     document: Document
     verdict: str
-    reach: str
+    reach: str = ""
     why: str = ""
     fault: Fault | None = None
     contradicts: tuple[str, ...] = ()
     advises_aside: bool = False
+    judgement: Verdict | None = None
+    identity: Identity | None = None
+    reading: Reading | None = None
+    content: bytes | None = None
+
+    @property
+    def changed(self) -> dict[str, list[str]]:
+        """What is changed in the document before it is posted, as `Prepared` has it."""
+        return dict(self.document.prepared.changed) if self.document.prepared else {}
+
+    @property
+    def says(self) -> str:
+        """All that is said of it, in a line: why it would fail, wait or be put aside, or else its warnings."""
+        if self.fault is not None:
+            return self.fault.message
+        found = warnings(self.judgement) if self.judgement else ()
+        return self.why or "; ".join((*self.document.warnings, *found))
+
+
+class RoadEnds(Exception):
+    """A document goes no further: its verdict, and its `why` or its `fault`."""
+
+    def __init__(self, verdict: str, why: str = "", fault: Fault | None = None) -> None:
+        super().__init__(verdict, why, fault)
+
+
+NOBODY = Company.model_construct(  # the company of a file where nothing is configured
+    None,
+    **dict.fromkeys(("name", "account", "channel"), ""),
+    **dict.fromkeys(("participants", "outbound"), ()),
+    prepare=Prepare(),
+    validate="off",
+    directory="off",
+    unreachable="directory",
+    duplicates="allow",
+)
+NO_CONFIG = Config.model_construct(None, source="", accounts={}, companies={"": NOBODY})
 
 
 class Receiver(NamedTuple):
-    """A row of a table of receivers: the id ("" where the row has none), whether it can be reached, and why not."""
+    """A row of a table of receivers: the id ("" where the row has none), whether it can be reached, and why not.
+
+    `account`: the one whose directory was asked.
+    """
 
     row: int
     participant: str
     reach: str
     why: str = ""
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,33 +159,40 @@ class Asked:
 class Directories:
     """The directories of all accounts. Each question is asked once, and at most five requests are made a second."""
 
-    def __init__(self, config: Config, stack: ExitStack) -> None:
-        """`stack` closes the access points."""
+    def __init__(self, config: Config, stack: ExitStack, *, offline: bool) -> None:
+        """`stack` closes the access points. `offline`: nobody is asked, and nothing is known."""
         self.troubles: dict[str, str] = {}
         """By account, why its directory can't be asked; it isn't asked again."""
         self._config = config
         self._stack = stack
+        self.offline = offline
         self._access_points: dict[str, AccessPoint] = {}
         self._answers: dict[tuple[str, str, str], DirectoryAnswer] = {}
         self._next = 0.0
 
     def ask(self, account: str, receiver: str, kind: str) -> Asked:
-        """Ask an account's directory about a receiver and documents with this local name. Raises ConfigError."""
+        """Ask an account's directory about a receiver and documents with this local name."""
         key = account, participant_key(receiver), kind
         if key not in self._answers:
             self._answers[key] = self._look_up(account, receiver, kind)
         several = ["--account", account] if len(self._config.accounts) > 1 else []
         return Asked(self._answers[key], ("filedrop", "lookup", *several))
 
+    def has_somebody(self, account: str, others: Iterable[str], kind: str, *, but: str) -> bool:
+        """Whether an account's directory has another receiver than `but`: one asked about before, or of these."""
+        known = [answer for (of, receiver, _), answer in self._answers.items() if (of, receiver) != (account, but)]
+        found = (self.ask(account, other, kind).known for other in others if participant_key(other) != but)
+        return any(answer.connected for answer in chain(known, found))
+
     def _look_up(self, account: str, receiver: str, kind: str) -> DirectoryAnswer:
-        if account in self.troubles:
+        if self.offline or account in self.troubles:
             return DirectoryAnswer()
-        if account not in self._access_points:
-            opened = open_access_point(self._config.accounts[account])
-            self._access_points[account] = self._stack.enter_context(opened)
         try:
+            if account not in self._access_points:
+                opened = open_access_point(self._config.accounts[account])
+                self._access_points[account] = self._stack.enter_context(opened)
             return look_up(self._access_points[account], receiver, kind, pause=self._pause)
-        except AccessPointError as error:
+        except (AccessPointError, ConfigError) as error:
             self.troubles[account] = str(error)
             return DirectoryAnswer()
 
@@ -131,21 +201,32 @@ class Directories:
         self._next = time.monotonic() + PAUSE
 
 
+@dataclass
 class Rehearsal:
-    """Judges documents one after the other, in a `with`."""
+    """Judges documents one after the other, in a `with`.
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.rules = Rules(config.mapping, config.tables, source=config.source)
-        self._stack = ExitStack()
+    `own_rules`: the folder whose rules count in place of the configuration's; a document that breaks them fails.
+    `offline`: no directory is asked. `explains`, `keeps`: each document is kept with its identity, or with what would
+    be posted.
+    """
+
+    config: Config
+    own_rules: Path | None = None
+    offline: bool = False
+    explains: bool = False
+    keeps: bool = False
 
     def __enter__(self) -> Self:
-        config, stack = self.config, self._stack
-        self.directories = Directories(config, stack)
-        self._journal = stack.enter_context(journal_if_any(config))
-        own = Path(stack.enter_context(TemporaryDirectory(prefix="filedrop-rehearsal-")))
-        self._sent = stack.enter_context(closing(Journal.at(own / JOURNAL)))
-        self._validator = validator_of(config.validation, passed=config.pass_environment)
+        config, stack = self.config, ExitStack()
+        self._stack = stack
+        self.rules = Rules(config.mapping, config.tables, source=config.source)
+        self.directories = Directories(config, stack, offline=self.offline)
+        self._journal = stack.enter_context(journal_if_any(config)) if config.source else None
+        validation = config.validation
+        if self.own_rules is not None:
+            load_rules(self.own_rules)  # all of its mistakes, at once
+            validation = validation.model_copy(update={"rules": self.own_rules.absolute()})
+        self._validator = validator_of(validation, passed=config.pass_environment)
         if self._validator is not None:
             stack.enter_context(closing(self._validator))
         return self
@@ -153,34 +234,101 @@ class Rehearsal:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    @cached_property
+    def _sent(self) -> Journal:
+        """A journal of those that would be sent."""
+        folder = self._stack.enter_context(TemporaryDirectory(prefix="filedrop-check-"))
+        return self._stack.enter_context(closing(Journal.at(Path(folder) / JOURNAL)))
+
     def judge(self, file: Path, company: Company) -> Rehearsed:
-        """What would become of a file if this company dropped it after those before. Raises ConfigError."""
-        document = as_dropped(company, "", file.name, own_name_beside(file) or file.name)
-        document = document.but(id=new_id(document.claimed))
+        """What would become of a file if this company dropped it after those before. Raises JournalError."""
+        found = Rehearsed(file, as_dropped(company, file.name, file.name), SENDS if self.config.source else HAS_IDS)
         by = identification_of(company, self.rules)
         try:
-            reading = self.read(file, by.xpaths)
-            document = self.identify(document, reading, by)
-            if document.error is None:
-                document = self._checked_for_duplicates(document)
+            with opened_document(file, self.config.outbound.max_size, by.xpaths) as opened:
+                self._go(found, opened, company, by)
+        except RoadEnds as end:
+            found.verdict, found.why, found.fault = end.args
         except DocumentError as error:
-            document = document.failed(document.claimed, Fault.of(*error.texts))
+            found.verdict, found.fault = FAILS, Fault.of(*error.texts)
         except (Changing, FileNotFoundError):
-            return Rehearsed(file, document, NOT_READY, UNKNOWN, "somebody is writing it, or removed it")
+            found.verdict, found.why = NOT_READY, "somebody is writing it, or removed it"
         except OSError as error:
-            document = document.failed(document.claimed, Fault("unreadable", f"{explain(error)}."))
+            why = A_LINK if error.errno == errno.ELOOP else f"{explain(error)}."
+            found.verdict, found.fault = FAILS, Fault("unreadable", why)
+        if found.verdict == SENDS:
+            self._sent.documents.record(found.document.sending(found.document.claimed, identity="", clock=None))
+        return found
+
+    def _go(self, found: Rehearsed, opened: OpenedDocument, company: Company, by: Identification) -> None:
+        """Take a document that was read along the road. Raises RoadEnds, DocumentError, Changing, OSError."""
+        file, rules, folder = found.file, company.apply_to(self.config.outbound), self._folder_of(found.file, company)
+        found.document = document = as_claimed(self.config, by, file, opened, folder=folder, journal=self._journal)
+        self._see_ids(found, read_of(opened), by)
+        pdf = pdf_for(file, opened.status, read_of(opened), company.name, rules.prepare) if file != STDIN else None
+        asked = self.ask(document)
+        found.reach, objection = "" if self.offline else asked.reach(document), self._objection(document, asked)
+        found.advises_aside = asked.known.is_absent and rules.unreachable == "directory"
+        if objection and asked.known.is_absent and must_ask(document, rules) and self._is_believed(document, company):
+            raise RoadEnds(ASIDE, objection.message)
+        keep = partial(in_memory, rules.max_size, opened.status)
+        post_instead(opened, document, rules, company.name, keep, pdf=pdf if rules.prepare.puts_pdfs else None)
+        if copy := opened.copy:
+            found.document = document = document.posted_as(document.claimed, copy.prepared, copy.meaning)
+        if self.keeps:
+            found.content = b"".join(opened.upload(local=True).chunks())
+        demand_attachment(document, opened, rules)
+        self._validate(found, opened, rules)
+        self._compare(document)
+        if objection:
+            if is_refused(objection, rules):
+                raise RoadEnds(FAILS, fault=objection)
+            found.document = found.document.warned(objection.message)
+        if folder and (lacks := folder.ready.missing(file.name, opened.stamp.modified)):
+            raise RoadEnds(NOT_READY, f"it waits for {lacks}")
+
+    def _see_ids(self, found: Rehearsed, reading: Reading, by: Identification) -> None:
+        """See whether a document has its ids. Raises RoadEnds."""
+        document = found.document
+        if self.explains:
+            with suppress(DocumentError, Unanswered):
+                found.identity, found.reading = by.identify(reading, document.dropped_as), reading
         if document.state is State.UNREACHABLE and document.error:
-            return Rehearsed(file, document, ASIDE, UNREACHABLE, document.error.message)
+            found.reach = UNREACHABLE
+            raise RoadEnds(ASIDE, document.error.message)
         if document.error:
-            return Rehearsed(file, document, FAILS, UNKNOWN, document.error.message, document.error)
+            raise RoadEnds(FAILS, fault=document.error)
         if waits := document.why_without(Need.IDS):
-            return Rehearsed(file, document, NOT_READY, UNKNOWN, waits)
-        return self._ask_others(file, document, company)._replace(contradicts=contradicts(document, reading, company))
+            raise RoadEnds(NOT_READY, waits)
+        found.contradicts = contradicts(document, reading, self.config.companies[document.company])
+
+    def _validate(self, found: Rehearsed, opened: OpenedDocument, rules: Outbound) -> None:
+        """Validate a document, as far as its company's documents are validated. Raises RoadEnds."""
+        document, strictness = found.document, "refuse" if self.own_rules else rules.validate_
+        if self._validator is None or strictness == "off":
+            return
+        try:
+            found.judgement = ask(self._validator, opened, document.company, local=True)
+        except (NoVerdict, OSError) as error:
+            why = explain(error) if isinstance(error, OSError) else str(error)
+            if strictness == "refuse":
+                raise RoadEnds(NOT_READY, f"it can't be validated: {why}") from error
+            found.document = document.warned(f"it could not be validated: {why}")
+            return
+        if strictness == "refuse" and not found.judgement.is_valid:
+            raise RoadEnds(FAILS, fault=invalid(found.judgement, document.company))
+
+    def _compare(self, document: Document) -> None:
+        """See whether a document was sent before, or is among these files. Raises RoadEnds."""
+        if self._journal and (first := duplicate_of(self.config, document, self._journal)):
+            raise RoadEnds(FAILS, fault=duplicate(first))
+        if first := duplicate_of(self.config, document, self._sent):
+            raise RoadEnds(FAILS, fault=Fault.of(Text.of("duplicate/rehearsed", first=first.dropped_as)))
 
     def read(self, file: Path, xpaths: Collection[str]) -> Reading:
         """A file's content. Raises DocumentError, Changing, OSError."""
-        with closing(OpenedDocument.open(file)) as opened:
-            return opened.read(self.config.outbound.max_size, xpaths)
+        with opened_document(file, self.config.outbound.max_size, xpaths) as opened:
+            return read_of(opened)
 
     def identify(self, document: Document, reading: Reading, by: Identification) -> Document:
         """A document with what was read of its file and with its ids; FAILED where these don't do."""
@@ -188,37 +336,31 @@ class Rehearsal:
         return identified(by, document, reading, rules, document.claimed)
 
     def ask(self, document: Document) -> Asked:
-        """What the directory says of a document's receiver. Raises ConfigError."""
+        """What the directory says of a document's receiver."""
         return self.directories.ask(document.account, document.receiver or "", local_name(document.document_id))
 
-    def _checked_for_duplicates(self, document: Document) -> Document:
-        if self._journal and (first := duplicate_of(self.config, document, self._journal)):
-            return document.failed(document.claimed, duplicate(first))
-        if first := duplicate_of(self.config, document, self._sent):
-            return document.failed(document.claimed, Fault.of(Text.of("duplicate/rehearsed", first=first.dropped_as)))
-        return document
+    def _objection(self, document: Document, asked: Asked) -> Fault | None:
+        """Why the receiver would not get a document, with its other id if the directory has that one."""
+        objection = asked.objection(document)
+        return objection and with_twin(
+            objection, document.ids, lambda other: self.ask(document.but(receiver=other)).known.connected
+        )
 
-    def _ask_others(self, file: Path, document: Document, company: Company) -> Rehearsed:
-        """What validator and directory say of a document that would be sent but for them."""
-        warnings = "; ".join(document.warnings)
-        asked = self.ask(document)
-        reach, objection = asked.reach(document), asked.objection(document)
-        if asked.known.is_absent and company.unreachable == "aside":
-            verdict, why, fault = ASIDE, "", None
-        else:
-            verdict, why, fault = validated(self.config, self._validator, document, file, warnings)
-        if objection is not None:
-            objection = with_twin(
-                objection, document.ids, lambda other: self.ask(document.but(receiver=other)).known.connected
-            )
-        if verdict in (SENDS, ASIDE) and objection is not None:
-            if verdict == SENDS and company.directory == "refuse":
-                verdict, fault = FAILS, objection
-            why = "; ".join(filter(None, (why, objection.message)))
-        if verdict == SENDS:
-            self._sent.documents.record(document.sending(document.claimed, identity="", clock=None))
-        advises = asked.known.is_absent and company.unreachable == "directory"
-        return Rehearsed(file, document, verdict, reach, why, fault, advises_aside=advises)
+    def _is_believed(self, document: Document, company: Company) -> bool:
+        """Whether the directory has somebody else: one that is broken puts nothing aside."""
+        delivered = self._journal.documents.delivered_to(company.name, DELIVERED_TO) if self._journal else ()
+        others, kind = (*company.participants, *delivered), local_name(document.document_id)
+        return self.directories.has_somebody(
+            document.account, others, kind, but=participant_key(document.receiver or "")
+        )
+
+    def _folder_of(self, file: Path, company: Company) -> OutboundFolder | None:
+        """The company's outbound folder that the file is in; None where it is in another place."""
+        if file == STDIN:
+            return None
+        within = os.path.realpath(file.parent)
+        path = next((path for path in company.outbound if os.path.realpath(path) == within), None)
+        return outbound_folder(self.config, company, path) if path else None
 
     def look_for(self, table: Path, company: Company | None, kind: str) -> Iterator[Receiver]:
         """Whether each receiver of a table can be reached, and accepts this kind. Raises FiledropError.
@@ -246,11 +388,11 @@ class Rehearsal:
                 is_there = other and self.directories.ask(account, other, kind).known.connected
                 also = f"; the same company is in it as {other}" if is_there else ""
                 why = "; ".join(filter(None, (f"it is not in the directory{also}", doubts)))
-                yield Receiver(row, receiver, UNREACHABLE, why)
+                yield Receiver(row, receiver, UNREACHABLE, why, account)
             elif known.accepts == ():
-                yield Receiver(row, receiver, UNREACHABLE, f"it accepts no {kind}")
+                yield Receiver(row, receiver, UNREACHABLE, f"it accepts no {kind}", account)
             else:
-                yield Receiver(row, receiver, REACHABLE if known.connected else UNKNOWN, doubts)
+                yield Receiver(row, receiver, REACHABLE if known.connected else UNKNOWN, doubts, account)
 
 
 def contradicts(document: Document, reading: Reading, company: Company) -> tuple[str, ...]:

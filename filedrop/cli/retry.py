@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.dryrun import as_claimed, duplicate_of
+from filedrop.cli.dropped import as_claimed, duplicate_of, opened_document
 from filedrop.cli.opening import WHO_MAY, journal_if_any, open_config, open_journal
 from filedrop.cli.show import complain, say, show_json
 from filedrop.cli.tables import show_table
@@ -221,7 +221,8 @@ def _why_duplicate(config: Config, journal: Journal | None, mapping: Rules | Non
     company = config.companies[document.folder.company]
     folder, by = outbound_folder(config, company, document.folder.path), identification_of(company, mapping)
     try:
-        claimed = as_claimed(config, folder, by, document.entry, journal)
+        with opened_document(document.entry, config.outbound.max_size, by.xpaths) as opened:
+            claimed = as_claimed(config, by, document.entry, opened, folder=folder, journal=journal)
     except (Changing, DocumentError, OSError):  # the claim says what is wrong with it now
         return ""
     if claimed.why_without(Need.IDS):

@@ -1,4 +1,4 @@
-"""`filedrop run`: the daemon; with `--once`, what is there now; with `--dry-run`, what would be sent as whom.
+"""`filedrop run`: the daemon; with `--once`, what is there now.
 
 `--once` has progress on a terminal and plain lines elsewhere. What happens is heard from the log's events: the same
 words, once.
@@ -87,27 +87,17 @@ OFTEN = 0.2  # seconds between two looks at how much is left
 
 @click.command(epilog="\b\nExample: filedrop run --once")
 @click.option("--once", is_flag=True, help="Send and fetch what is there now, then exit.")
-@click.option("--dry-run", is_flag=True, help="With --once: only show what would be sent, from whom and to whom.")
-@click.option("--json", "as_json", is_flag=True, help="With --dry-run: print JSON, one object per line.")
 @click.pass_obj
-def run(config_option: str | None, *, once: bool, dry_run: bool, as_json: bool) -> None:
+def run(config_option: str | None, *, once: bool) -> None:
     """Run the daemon: send, track and receive documents until stopped.
 
     When it is stopped, requests under way get 20 seconds to finish. With --once, it waits until files are complete
     (`settle`) and until doubts have ended. It doesn't wait for deliveries.
     """
-    if dry_run and not once:
-        raise click.UsageError("--dry-run works only with --once")
-    if as_json and not dry_run:
-        raise click.UsageError("--json works only with --dry-run")
     config = open_config(config_option)
     if once:
         for warning in config.warnings:
             complain(warning)
-    if dry_run:
-        from filedrop.cli.dryrun import show_dry_run  # noqa: PLC0415 - no other run needs it
-
-        raise SystemExit(0 if show_dry_run(config, as_json=as_json) else FAILED)
     control = Control()
     stop_on_signals(control.stopped)
     reload_on_signal(control)  # with --once too, which reads nothing anew, but would be ended

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 WIDE = 1000  # columns where there is no terminal: a line is a line, for grep
 STYLES = {
-    "ok": "green", "valid": "green", "delivered": "green", "sent": "green", "would send": "green",
-    "warning": "yellow", "waiting": "yellow", "held": "yellow", "overdue": "yellow", "not ready": "yellow",
-    "would be put aside": "yellow",
-    "failed": "red", "invalid": "red", "doubt": "red", "would fail": "red", "refused": "red", "away": "red",
+    "ok": "green", "valid": "green", "delivered": "green", "sent": "green",
+    "warning": "yellow", "waiting": "yellow", "held": "yellow", "overdue": "yellow",
+    "failed": "red", "invalid": "red", "doubt": "red", "refused": "red", "away": "red",
 }  # fmt: skip
 
 

@@ -168,8 +168,8 @@ def _of_the_company(identity: Identity, reading: Reading) -> str:
         return "it is the company's first participant"
     if reading.missing["sender"].because and not reading.missing["sender"].is_elsewhere:
         return "so the company's first participant doesn't count"
-    if identity.company is None:
-        return "the file lies in no company's folder"
+    if not identity.company:
+        return "no company is known that it may be from"
     return f"the company {identity.company} has no participants"
 
 

@@ -199,8 +199,7 @@ class Rules:
 def _refusals(rule: Rule, reading: Reading, company: str | None) -> Iterator[str]:
     """Each condition but `file` that doesn't hold, as half a sentence."""
     if rule.company is not None and rule.company != company:
-        whose = "and the file lies in no company's folder" if company is None else f"not {company}"
-        yield f"it is for the company {rule.company}, {whose}"
+        yield f"it is for the company {rule.company}, not {company}"
     if rule.document is not None and not looks_like(rule.document, reading.root_name):
         yield f"it is for documents of type {rule.document}, not {reading.root_name}"
     if rule.customization is not None and not _fits(reading.customization, rule.customization):

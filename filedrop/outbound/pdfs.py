@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from filedrop.files import Where
     from filedrop.identify import Reading
 
-MISSING = "no-attachment/pdf"  # the text of a document without the PDF that it must have
 PIECE = 1 << 18  # bytes that are read at once
 _END, _WITHIN = b"%%EOF", 1024  # the end of a PDF is in its last bytes (ISO 32000-1, Annex H, 3.4.4),
 _PADDING = b"\0\t\n\f\r "  # not counting those by which some programs fill up a block (iTextSharp)
@@ -150,7 +149,7 @@ def without_document(pdfs: Iterable[str], documents: Iterable[str]) -> frozenset
 
 def missing(document: str) -> DocumentError:
     """The fault of a document without the PDF that it must have."""
-    return DocumentError(Text.of(MISSING, pdf=pdf_name(document, PDF_SUFFIXES[0]), document=document))
+    return DocumentError(Text.of("no-attachment/pdf", pdf=pdf_name(document, PDF_SUFFIXES[0]), document=document))
 
 
 def _refusal(why: str, document: Where, pdf: Where, company: str, **facts: str) -> DocumentError:

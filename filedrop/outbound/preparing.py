@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Outbound
     from filedrop.files import Entry
-    from filedrop.identify import Identity, Reading
+    from filedrop.identify import Reading
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
     from filedrop.outbound.validating import Validating
@@ -108,7 +108,7 @@ def prepare(shared: Context, folder: OutboundFolder, document: Document, opened:
 
 def post_instead(
     opened: OpenedDocument,
-    identified: Document | Identity,
+    document: Document,
     rules: Outbound,
     company: str,
     keep: Callable[[Iterable[bytes]], OpenedDocument],
@@ -118,11 +118,11 @@ def post_instead(
 ) -> None:
     """Have posted what is to be posted in place of a file that was read, if anything is to be changed in it.
 
-    `identified` has the ids of the request. `rules`: the settings of the company. `keep` keeps the pieces, and opens
+    `document` has the ids of the request. `rules`: the settings of the company. `keep` keeps the pieces, and opens
     and reads what it kept. `pdf`: the one of the same name. Raises DocumentError, OSError, Changing.
     """
     reading, upload = read_of(opened), opened.upload(local=local)
-    changes = ids_to_write(_ids_of(identified), reading) if rules.prepare.ids else []
+    changes = ids_to_write(_ids_of(document), reading) if rules.prepare.ids else []
     edits = id_edits(upload.chunks(), changes, company=company) if changes else []
     changed = {change.role: [change.before, change.after] for change in changes}
     if pdf is not None and (added := pdf_edits(upload.chunks, reading, pdf.file, pdf.pieces, company=company)):
@@ -234,8 +234,8 @@ def _copy_of(folder: OutboundFolder, document: Document) -> Entry:
     return folder.at("sending") / f"{document.file}{POSTED}"
 
 
-def _ids_of(identified: Document | Identity) -> dict[str, str | None]:
-    return {"sender": identified.sender, "receiver": identified.receiver}
+def _ids_of(document: Document) -> dict[str, str | None]:
+    return {"sender": document.sender, "receiver": document.receiver}
 
 
 def read_of(opened: OpenedDocument) -> Reading:

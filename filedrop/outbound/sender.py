@@ -40,6 +40,7 @@ from filedrop.texts.printable import command, size
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from filedrop.config import Outbound
     from filedrop.model.document import Document
     from filedrop.model.message import Message
     from filedrop.outbound.context import Context
@@ -120,11 +121,16 @@ def _ask_directory(shared: Context, document: Document) -> Document:
     if is_answer(document):
         takes_none = Text.of("not-accepted/answer", receiver=document.receiver, why=objection.message)
         return document.failed(shared.now(), Fault.of(takes_none))
-    may_be_absent = shared.rules.unreachable != "directory" and objection.code == UNKNOWN  # decided before, or after
-    if shared.rules.directory == "refuse" and not may_be_absent:
+    if is_refused(objection, shared.rules):
         return document.failed(shared.now(), objection)
     shared.log.warning("receiver.doubtful", **document.log_facts, why=objection.message)
     return document.warned(objection.message)
+
+
+def is_refused(objection: Fault, rules: Outbound) -> bool:
+    """Whether a document fails by an objection of the directory. `rules`: the settings of the company."""
+    may_be_absent = rules.unreachable != "directory" and objection.code == UNKNOWN  # decided before, or after
+    return rules.directory == "refuse" and not may_be_absent
 
 
 def log_doubt(shared: Context, document: Document) -> Document:

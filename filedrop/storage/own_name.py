@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
 
 
-def own_name(entry: Entry, ended: Iterable[Directory], folder: str, journal: Journal, reading: Reading | None) -> str:
+def own_name(entry: Where, ended: Iterable[Directory], folder: str, journal: Journal, reading: Reading | None) -> str:
     """The name that a file in `outbound/` was dropped with; `reading` is its content, if that could be read.
 
     `ended`: where its sidecar may be left. `folder`: the id of its outbound folder. Raises OSError, JournalError.

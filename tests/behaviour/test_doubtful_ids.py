@@ -41,16 +41,16 @@ DOUBTFUL = {  # receiver, customization, process -> what is said
 
 
 def test_doubtful_ids(make_world: Callable[..., World]) -> None:
-    """`identify` and the sidecar say of each what is doubtful about it, the same, and every document is sent."""
+    """`check` and the sidecar say of each what is doubtful about it, the same, and every document is sent."""
     world = make_world(outbound={"directory": "off"})
     world.sandbox.store.connect(
         {SELLER: "acme"} | {changes.get("receiver", BUYER): "buyer" for changes, _ in DOUBTFUL.values()}
     )
     for number, (name, (changes, _)) in enumerate(DOUBTFUL.items()):
         world.drop(name, invoice(str(number), **changes))  # type: ignore[arg-type] # each is a text
-    done = world.filedrop("identify", "--json", *(str(world.outbound / name) for name in DOUBTFUL))
+    done = world.filedrop("check", "--offline", "--json", *(str(world.outbound / name) for name in DOUBTFUL))
     assert done.returncode == 0, done.stdout
-    told = {name: json.loads(line) for name, line in zip(DOUBTFUL, done.stdout.splitlines(), strict=True)}
+    told = dict(zip(DOUBTFUL, json.loads(done.stdout)["documents"], strict=True))
     world.settle(ends=("archive",))
     for name, (_, warning) in DOUBTFUL.items():
         assert [True] * (warning is not None) == [str(warning) in one for one in told[name]["warnings"]]

@@ -70,26 +70,20 @@ def outcome(world: World, company: str, name: str) -> str:
     return code
 
 
-def rehearsed(world: World, companies: Iterable[str]) -> dict[str, str]:
-    """What a rehearsal says of the one document in each company's `outbound/`."""
-    documents = json.loads(ask(world, "rehearse", *(str(outbound(world, name)) for name in companies), "--json").output)
+def foreseen(world: World, companies: Iterable[str]) -> dict[str, str]:
+    """What `check` says of the one document in each company's `outbound/`."""
+    documents = json.loads(ask(world, "check", *(str(outbound(world, name)) for name in companies), "--json").output)
     return {document["company"]: document["verdict"] for document in documents["documents"]}
 
 
-def foreseen(world: World) -> dict[str, str]:
-    """What a dry run says of the one document in each company's `outbound/`."""
-    rows = map(json.loads, ask(world, "run", "--once", "--dry-run", "--json").output.splitlines())
-    return {row["company"]: row["verdict"] for row in rows}
-
-
 def test_duplicates(make: Callable[..., World]) -> None:
-    """A company's `duplicates` decides about its documents; a dry run, a rehearsal and `retry` go by it, too."""
+    """A company's `duplicates` decides about its documents; `check` and `retry` go by it, too."""
     world = make({"fjord": "duplicates: allow", "tind": "duplicates: number"})
     drop(world, IDS, "first", "1")
     world.run_once()
     drop(world, IDS, "again", "1")
     verdicts = {"acme": "would fail", "fjord": "would send", "tind": "would fail"}
-    assert foreseen(world) == rehearsed(world, IDS) == verdicts
+    assert foreseen(world, IDS) == verdicts
     drop(world, IDS, "number", "1", note="Corrected.")
     world.run_once()
     assert {name: outcome(world, name, "again") for name in IDS} == {
@@ -123,7 +117,7 @@ def test_directory(make: Callable[..., World], rules: dict[str, str]) -> None:
     own = {name: f"directory: {rule}" for name, rule in rules.items() if name != "acme"}
     world = make(own, outbound={"directory": rules["acme"]})
     drop(world, rules, "first", "1", STRANGER)
-    assert rehearsed(world, rules) == {company: FORESEEN[rule] for company, rule in rules.items()}
+    assert foreseen(world, rules) == {company: FORESEEN[rule] for company, rule in rules.items()}
     world.front.requests.clear()
     world.run_once()
     questions = Counter(request.path for request in world.front.asked("GET /directory"))
@@ -158,7 +152,7 @@ def test_validate(make: Callable[..., World], tmp_path: Path, rules: dict[str, s
     world = make(own, outbound={"validate": rules["acme"]}, more=more)
     drop(world, rules, "first", "1")
     verdicts = {company: FORESEEN[rule] for company, rule in rules.items()}
-    assert foreseen(world) == rehearsed(world, rules) == verdicts
+    assert foreseen(world, rules) == verdicts
     calls.unlink()
     world.run_once()
     assert len(calls.read_text()) == len([rule for rule in rules.values() if rule != "off"])

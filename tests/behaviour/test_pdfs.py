@@ -500,26 +500,24 @@ def test_commands(steps: Steps, tmp_path: Path) -> None:
     file.write_bytes(invoice("1"))
     alone.write_bytes(invoice("2"))
     (tmp_path / "invoice.pdf").write_bytes(PDF)
-    done = world.filedrop("prepare", "--company", "acme", str(file), "-o", str(tmp_path / "posted.xml"))
+    done = world.filedrop("check", str(file), "-o", str(tmp_path / "posted.xml"))
     assert done.returncode == 0
     assert (tmp_path / "posted.xml").read_bytes() == with_pdf(invoice("1"), "invoice.pdf", PDF)
-    assert "invoice.pdf is put into the document" in done.stderr
-    assert "invoice.pdf is put into the document" in world.filedrop("identify", "--company", "acme", str(file)).stdout
-    for command in ("prepare", "identify"):
-        done = world.filedrop(command, "--company", "acme", str(alone))
-        assert done.returncode == 1
-        assert "There is no alone.pdf" in done.stdout + done.stderr
+    assert "posted       invoice.pdf is put into the document" in done.stdout
+    done = world.filedrop("check", str(alone))
+    assert done.returncode == 1
+    assert "no-attachment: There is no alone.pdf" in done.stdout
     (tmp_path / "lone.pdf").write_bytes(PDF)
-    rehearsed = json.loads(world.filedrop("rehearse", "--company", "acme", "--json", str(tmp_path)).stdout)
-    assert [name for name in rehearsed["never_sent"] if name.endswith(".pdf")] == [str(tmp_path / "lone.pdf")]
+    checked = json.loads(world.filedrop("check", "--json", str(tmp_path)).stdout)
+    assert [name for name in checked["never_sent"] if name.endswith(".pdf")] == [str(tmp_path / "lone.pdf")]
     assert "what is posted differs from what is dropped (pdf)" in world.filedrop("check").stdout
     world.put(world.outbound / "invoice.xml", invoice("1"))
     world.put(world.outbound / "invoice.pdf", PDF)
     world.put(world.outbound / "alone.xml", invoice("2"))
-    rows = [json.loads(line) for line in world.filedrop("run", "--once", "--dry-run", "--json").stdout.splitlines()]
-    assert [(row["file"], row["verdict"]) for row in rows] == [
-        ("alone.xml", "not ready"),
-        ("invoice.xml", "would send"),
+    documents = json.loads(world.filedrop("check", "--json", str(world.outbound)).stdout)["documents"]
+    assert [(document["verdict"], document["code"]) for document in documents] == [
+        ("would fail", "no-attachment"),
+        ("would send", None),
     ]
 
 

@@ -244,25 +244,22 @@ def test_commands(steps: Steps, tmp_path: Path) -> None:
     signed.write_bytes(
         stated("2").replace(b"<cbc:Note>", b'<Signature xmlns="http://www.w3.org/2000/09/xmldsig#"/><cbc:Note>')
     )
-    done = world.filedrop("prepare", "--company", "acme", str(file), "-o", str(tmp_path / "posted.xml"))
+    done = world.filedrop("check", str(file), "-o", str(tmp_path / "posted.xml"))
     assert done.returncode == 0
     assert (tmp_path / "posted.xml").read_bytes() == posted(stated("1"))
-    assert f"the receiver's EndpointID {STATED} becomes {BUYER}" in done.stderr
-    assert f"EndpointID {STATED} becomes {BUYER}" in world.filedrop("identify", "--company", "acme", str(file)).stdout
-    for command in ("prepare", "identify"):
-        done = world.filedrop(command, "--company", "acme", str(signed))
-        assert done.returncode == 1
-        assert "is signed" in done.stdout + done.stderr
+    assert f"posted       the receiver's EndpointID {STATED} becomes {BUYER}" in done.stdout
+    done = world.filedrop("check", str(signed), "-o", str(tmp_path / "none.xml"))
+    assert done.returncode == 1
+    assert "is signed" in done.stdout
+    assert not (tmp_path / "none.xml").exists()
     assert "what is posted differs from what is dropped (ids)" in world.filedrop("check").stdout
     world.put(world.outbound / "invoice.xml", stated("1"))
     world.put(world.outbound / "signed.xml", signed.read_bytes())
-    rows = [json.loads(line) for line in world.filedrop("run", "--once", "--dry-run", "--json").stdout.splitlines()]
-    assert [(row["file"], row["verdict"]) for row in rows] == [
-        ("invoice.xml", "would send"),
-        ("signed.xml", "would fail"),
+    documents = json.loads(world.filedrop("check", "--json", str(world.outbound)).stdout)["documents"]
+    assert [(document["verdict"], document["posted"], document["contradicts"]) for document in documents] == [
+        ("would send", {"receiver": [STATED, BUYER]}, []),
+        ("would fail", {}, []),
     ]
-    printed = world.filedrop("rehearse", "--json", "--company", "acme", str(file)).stdout
-    assert '"contradicts": []' in printed
 
 
 def test_copy_that_cannot_be_written(steps: Steps) -> None:

@@ -82,7 +82,7 @@ def test_planted_modules(
 ) -> None:
     """Modules that lie in the folder where a command is called are not run, neither by it nor by what it starts."""
     rules = own_rules(tmp_path / "rules")
-    assert run_in_share("validate", "--rules", str(rules), "invoice.xml").returncode == 0
+    assert run_in_share("check", "--rules", str(rules), "invoice.xml").returncode == 0
     world = make_world(more=f"validation: {{rules: '{rules}'}}", outbound={"validate": "refuse"})
     world.drop("invoice.xml", invoice())
     once = run_in_share("--config", str(world.config_file()), "run", "--once")

@@ -114,17 +114,13 @@ def test_excepted_rules(by_rules: Callable[..., World]) -> None:
     (fjord := world.root / "fjord" / "outbound").mkdir(parents=True)
     for folder, name in ((world.outbound, "acme.xml"), (fjord, "fjord.xml")):
         world.put(folder / name, invoice(name, note="it is broken and odd"))
-    told = [json.loads(line) for line in world.filedrop("run", "--once", "--dry-run", "--json").stdout.splitlines()]
-    assert {one["file"]: (one["verdict"], one["why"]) for one in told} == {
-        "acme.xml": ("would send", ""),
-        "fjord.xml": ("would fail", "The document breaks the rule OWN-1 of the network."),
-    }
-    for arguments, valid in (
-        ((str(world.outbound / "acme.xml"),), True),
-        ((str(fjord / "fjord.xml"),), False),
-        (("--company", "acme", str(fjord / "fjord.xml")), True),
+    for arguments, verdict in (
+        ((str(world.outbound / "acme.xml"),), ("would send", None)),
+        ((str(fjord / "fjord.xml"),), ("would fail", "The document breaks the rule OWN-1 of the network.")),
+        (("--company", "acme", str(fjord / "fjord.xml")), ("would send", None)),
     ):
-        assert json.loads(world.filedrop("validate", "--json", *arguments).stdout)["valid"] is valid
+        (told,) = json.loads(world.filedrop("check", "--offline", "--json", *arguments).stdout)["documents"]
+        assert (told["verdict"], told["why"]) == verdict
     world.run_once()
     assert len(world.front.asked("POST /outbox")) == 1
     error = json.loads((fjord / "failed" / "fjord.xml.json").read_text("utf-8"))["error"]
@@ -456,13 +452,13 @@ def test_a_verdict_is_kept(make_world: Callable[..., World], clock: Clock, tmp_p
     life.stop()
 
 
-def test_dry_run(by_rules: Callable[..., World]) -> None:
-    """A dry run says what would fail, and by which rule."""
+def test_check(by_rules: Callable[..., World]) -> None:
+    """`check` says what would fail, and by which rule."""
     world = by_rules()
     world.drop("broken.xml", invoice("1", note="broken"))
     world.drop("invoice.xml", invoice("2"))
-    done = world.filedrop("run", "--once", "--dry-run", "--json")
-    verdicts = {one["file"]: (one["verdict"], one["why"]) for one in map(json.loads, done.stdout.splitlines())}
-    assert verdicts["broken.xml"] == ("would fail", "The document breaks the rule OWN-1 of the network.")
-    assert verdicts["invoice.xml"][0] == "would send"
+    done = world.filedrop("check", "--json", str(world.outbound))
+    broken, good = json.loads(done.stdout)["documents"]
+    assert (broken["verdict"], broken["why"]) == ("would fail", "The document breaks the rule OWN-1 of the network.")
+    assert good["verdict"] == "would send"
     assert {path.name for path in world.outbound.iterdir()} == {"broken.xml", "invoice.xml"}

@@ -60,3 +60,12 @@ def process(options: list[str]) -> Filedrop:
         )
 
     return run
+
+
+def everything_below(base: Path) -> dict[str, bytes]:
+    """Every file with its content, and every folder."""
+    return {
+        str(path.relative_to(base)): path.read_bytes() if path.is_file() else b""
+        for path in base.rglob("*")
+        if path.name != "config.yaml" and "access point" not in path.parts
+    }

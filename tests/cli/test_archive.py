@@ -83,7 +83,9 @@ def test_ids_are_whole_on_a_terminal(world: World, options: list[str]) -> None:
     assert {*map(str, numbers), *senders, SELLER} <= set(shown.split())
     assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
     world.drop("invoice.xml", invoice("1", receiver=BUYER))
-    assert {SELLER, BUYER, "invoice.xml"} <= set(on_terminal(*COMMAND, *options, "run", "--once", "--dry-run").split())
+    assert {SELLER, BUYER, "invoice.xml"} <= set(
+        on_terminal(*COMMAND, *options, "check", str(world.outbound / "invoice.xml")).split()
+    )
 
 
 def test_download(filedrop: Filedrop, world: World, tmp_path: Path) -> None:

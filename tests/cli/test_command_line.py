@@ -84,7 +84,7 @@ def test_every_command_explains_itself(command: str) -> None:
 
 LASTING = {"sandbox", "demo"}  # these run until stopped, or for a while: only their words are tried here
 NOT_HERE = {
-    "retry", "resolve", "lookup", "download", "read", "history", "show", "validate", "rehearse",  # what they name
+    "retry", "resolve", "lookup", "download", "read", "history", "show",  # what they name
     "hosts", "journal",  # a database
     "reload", "service", "status", "check", "init",  # a daemon, a service, alerts; there is a configuration already
 }  # fmt: skip
@@ -151,14 +151,14 @@ def test_a_refused_login(filedrop: Filedrop, world: World) -> None:
 def test_output_that_goes_to_a_full_disk(tmp_path: Path) -> None:
     """What can't be printed is status 1 and a sentence."""
     with open("/dev/full", "w") as full:  # noqa: PTH123 - no file of a folder
-        command = [sys.executable, "-m", "filedrop", "identify", str(tmp_path)]
+        command = [sys.executable, "-m", "filedrop", "check", str(tmp_path)]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=PROJECT, check=False)
     assert (done.returncode, done.stderr) == (1, "the output can't be used: No space left on device\n")
 
 
 def test_output_that_nobody_reads_on(tmp_path: Path) -> None:
     """Whoever has read enough (`filedrop status | head`) is told nothing more, and of no error."""
-    command = [sys.executable, "-m", "filedrop", "identify", str(tmp_path)]
+    command = [sys.executable, "-m", "filedrop", "check", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=PROJECT) as process:
         assert process.stdout is not None
         process.stdout.close()
@@ -198,7 +198,7 @@ def test_without_the_extra(tmp_path: Path) -> None:
         explained = run(command, "--help")
         assert (explained.returncode, explained.stderr) == (0, "")
         assert "pip install '.[sandbox]'" in " ".join(explained.stdout.split())
-    assert run("identify", str(tmp_path / "nothing.xml")).returncode == 1
+    assert run("check", str(tmp_path / "nothing.xml")).returncode == 1
     assert not (tmp_path / "here").exists()
 
 

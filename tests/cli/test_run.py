@@ -9,7 +9,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from support.commands import ask
 from support.documents import SELLER, invoice
 from support.faults import cut_after, exactly, instead
 from support.matrix import quick
@@ -17,19 +16,9 @@ from support.systems import stop_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from cli.conftest import Filedrop
     from support.world import World
-
-
-def everything_below(base: Path) -> dict[str, bytes]:
-    """Every file with its content, and every folder."""
-    return {
-        str(path.relative_to(base)): path.read_bytes() if path.is_file() else b""
-        for path in base.rglob("*")
-        if path.name != "config.yaml" and "access point" not in path.parts
-    }
 
 
 def test_once(process: Filedrop, world: World) -> None:
@@ -157,61 +146,10 @@ def test_once_beside_a_journal_that_takes_no_more(filedrop: Filedrop, world: Wor
     world.invariants()
 
 
-def test_dry_run_of_nothing(filedrop: Filedrop, world: World) -> None:
-    """A dry run with nothing to send says so."""
-    done = filedrop("run", "--once", "--dry-run")
-    assert (done.returncode, done.stdout) == (0, "There is nothing to send.\n")
-    assert filedrop("run", "--once", "--dry-run", "--json").stdout == ""
-    assert not world.state.exists()
-
-
-def test_dry_run(filedrop: Filedrop, world: World) -> None:
-    """`run --once --dry-run` says what would be sent as whom and what would fail, and touches nothing."""
-    world.drop("fine.xml", invoice("1"))
-    world.drop("nobody.xml", invoice("2", receiver=None))
-    world.drop("foreign.xml", invoice("3", sender="0192:123456785"))
-    world.drop("half.xml", invoice("4")[:500])
-    before = everything_below(world.base)
-    done = filedrop("run", "--once", "--dry-run", "--json")
-    assert everything_below(world.base) == before
-    assert world.front.requests == []
-    assert done.returncode == 1
-    told = {row["file"]: row for row in map(json.loads, done.stdout.splitlines())}
-    assert {name: row["verdict"] for name, row in told.items()} == {
-        "fine.xml": "would send", "nobody.xml": "would fail", "foreign.xml": "would fail", "half.xml": "not ready",
-    }  # fmt: skip
-    assert told["fine.xml"]["sender"] == SELLER
-    assert "would send" in filedrop("run", "--once", "--dry-run").stdout
-
-
-def test_dry_run_without_a_ready_file(make_world: Callable[..., World]) -> None:
-    """With a `ready_suffix`, a file would be sent only where its ready file lies beside it: a dry run says no more."""
-    world = make_world(outbound={"ready_suffix": ".ready"})
-    for number, name in enumerate(("alone.xml", "both.xml")):
-        world.drop(name, invoice(str(number)))
-    world.put(world.outbound / "both.xml.ready", b"")
-    done = ask(world, "run", "--once", "--dry-run", "--json")
-    told = {row["file"]: (row["verdict"], row["why"]) for row in map(json.loads, done.output.splitlines())}
-    assert told == {"alone.xml": ("not ready", "it waits for alone.xml.ready"), "both.xml": ("would send", "")}
-
-
-def test_dry_run_knows_what_was_sent(filedrop: Filedrop, world: World) -> None:
-    """A dry run beside what was sent before says which documents would be refused as duplicates."""
-    world.drop("invoice.xml", invoice("1"))
-    world.run_once()
-    world.put(world.outbound / "again.xml", invoice("1"))
-    before = everything_below(world.base)
-    done = filedrop("run", "--once", "--dry-run", "--json")
-    assert everything_below(world.base) == before
-    (told,) = map(json.loads, done.stdout.splitlines())
-    assert (told["file"], told["verdict"]) == ("again.xml", "would fail")
-    assert told["why"].startswith("The same Invoice 1 was sent before, as invoice.xml, on ")
-
-
 UNUSED = {
     "rich.progress", "smtplib", "email.contentmanager", "flask", "regex", "stdnum", "saxonche", "apprise",
     "prometheus_client", "filedrop.alerts.mail", "filedrop.alerts.addresses", "filedrop.cli.status",
-    "filedrop.cli.dryrun", "filedrop.cli.tables",
+    "filedrop.cli.rehearsal", "filedrop.cli.tables",
 }  # fmt: skip
 
 

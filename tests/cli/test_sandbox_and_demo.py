@@ -58,7 +58,8 @@ def test_demo(filedrop: Filedrop, process: Filedrop, tmp_path: Path) -> None:
     assert "invoice-1001.xml.json" in tree
     assert "-Invoice-0192_987654325.xml" in tree
     assert not (folder / "left over").exists()
-    filedrop("identify", folder / "invoice-1001.xml", config=folder / "config.yaml").check_returncode()
+    words = ("check", "--offline", "--company", "acme", folder / "invoice-1001.xml")
+    assert "duplicate: " in filedrop(*words, config=folder / "config.yaml").stdout
 
 
 def test_demo_in_a_foreign_folder(process: Filedrop, tmp_path: Path) -> None:

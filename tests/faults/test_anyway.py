@@ -62,13 +62,13 @@ def test_beside_the_daemon(world: World, failed: Path) -> None:
     assert not failed.exists()
 
 
-def test_the_dry_run_knows(world: World, failed: Path) -> None:
+def test_check_knows(world: World, failed: Path) -> None:
     """What would be sent because a person has let it through is shown as such."""
     let_through(world)
     assert not failed.exists()
-    assert "would send" in world.filedrop("run", "--once", "--dry-run").stdout
+    assert "would be sent" in world.filedrop("check", str(world.outbound)).stdout
     (world.outbound / "again.xml").touch()
-    assert "would fail" in world.filedrop("run", "--once", "--dry-run").stdout
+    assert "would fail" in world.filedrop("check", str(world.outbound)).stdout
 
 
 def test_taken_away_before_the_claim(world: World, failed: Path) -> None:

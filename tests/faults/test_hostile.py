@@ -300,11 +300,11 @@ def test_what_commands_show_of_the_access_point(world: World) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
-def test_what_identify_shows(world: World) -> None:
-    """Nor do a file's name and ids in `identify`."""
+def test_what_check_shows(world: World) -> None:
+    """Nor do a file's name and ids in `check`."""
     path = world.base / f"{ESCAPES}.xml"
     path.write_bytes(invoice("\u009b31m", f"0192:\u009b{SELLER[5:]}", process="\u009b\u202e", customization="\u009b2J"))
     for options in ([], ["--explain"]):
-        done = world.filedrop("identify", *options, str(path))
+        done = world.filedrop("check", *options, str(path))
         assert "red" in done.stdout
         assert all(line.isprintable() for line in (done.stdout + done.stderr).split("\n"))

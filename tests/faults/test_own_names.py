@@ -121,13 +121,13 @@ def test_moved_back_with_a_number(ruled: World, given: Path, with_it: Sequence[s
 @pytest.mark.usefixtures("given")
 @pytest.mark.parametrize("taken", [False, True], ids=["its name is free", "its name is taken"])
 def test_retried_with_a_number(ruled: World, *, taken: bool) -> None:
-    """`retry` gives it its own name back, or leaves word of it beside it; the dry run knows it, too."""
+    """`retry` gives it its own name back, or leaves word of it beside it; `check` knows it, too."""
     if taken:
         ruled.put(ruled.outbound / OWN, invoice("3"))
     done = command(ruled, "retry", "acme", GIVEN)
     assert f"back in outbound/ as {GIVEN if taken else OWN}" in done.stdout
-    foretold = [json.loads(line) for line in command(ruled, "run", "--once", "--dry-run", "--json").stdout.splitlines()]
-    assert [row["receiver"] for row in foretold] == [BUYER] * (1 + taken)
+    foretold = json.loads(command(ruled, "check", "--json", str(ruled.outbound)).stdout)["documents"]
+    assert [document["receiver"] for document in foretold] == [BUYER] * (1 + taken)
     ruled.run_once()
     assert receivers(ruled) == [BUYER] * (1 + taken)
     with ruled.service():
@@ -246,9 +246,9 @@ def test_a_forged_sidecar(ruled: World, told: object) -> None:
     assert {path.name for path in ruled.root.iterdir()} <= {"acme", "status.json"}
 
 
-def test_identify_knows_it(ruled: World, given: Path) -> None:
-    """`identify` says of a file in failed/ what its own name gives."""
-    told = json.loads(command(ruled, "identify", "--json", str(given)).stdout)
+def test_check_knows_it(ruled: World, given: Path) -> None:
+    """`check` says of a file in failed/ what its own name gives."""
+    (told,) = json.loads(command(ruled, "check", "--json", str(given)).stdout)["documents"]
     assert told["receiver"] == BUYER
 
 

@@ -173,7 +173,7 @@ def test_setups(secretive: World, fault: Callable[[World], None], status: int) -
     world = secretive
     fault(world)
     world.drop("invoice.xml", invoice())
-    commands = [["check"], ["status"], ["identify", "--json", "x"]]
+    commands = [["check"], ["status"], ["check", "--json", str(world.root)]]
     with ThreadPoolExecutor() as beside:
         run = beside.submit(world.process, "run", "--once")
         done = [command_here(world, *command) for command in commands]

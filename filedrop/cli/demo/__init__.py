@@ -97,7 +97,7 @@ def _stay(stage: Stage) -> None:
             ["copy" if windows else "cp", invoice, str(stage.outbound)],
         ),
         ("send it anyway", [*filedrop, "retry", "acme", "--all", "--anyway"]),
-        ("show its ids, and where each id comes from", [*filedrop, "identify", invoice]),
+        ("show what would become of it now", [*filedrop, "check", "--company", "acme", invoice]),
     ):
         say()
         say(f"# {what}")

@@ -1,14 +1,11 @@
-"""`filedrop validate`, and what `filedrop check` says of the validator."""
+"""What `filedrop check` says of the validator."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from cli.conftest import COMMAND, PROJECT
-from support.documents import invoice
 from support.matrix import quick
 from support.rules import OWN_LIST, own_rules
 
@@ -17,52 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.world import World
-
-
-def test_without_a_configuration(world: World, tmp_path: Path) -> None:
-    """`--rules` is enough; each file has its line, and those that aren't valid make the exit status 1."""
-    rules = own_rules(tmp_path / "rules")
-    files = {"good.xml": invoice(), "broken.xml": invoice(note="broken"), "none.xml": b"<a/>", "text.xml": b"no"}
-    for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
-    paths = [str(tmp_path / name) for name in files]
-    world.config_file = lambda: tmp_path / "nothing.yaml"  # type: ignore[method-assign] # there is none
-    done = world.filedrop("validate", "--rules", str(rules), "--json", *paths)
-    assert done.returncode == 1, done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [one["valid"] for one in told] == [True, False, True, None]
-    assert [one["rules"] for one in told] == [["own.xslt"], ["own.xslt"], [], []]
-    (finding,) = told[1]["findings"]
-    assert (finding["rule"], finding["line"], finding["xpath"]) == ("OWN-1", 11, "/Invoice/Note")
-    assert "This is not an XML file." in told[3]["error"]
-    shown = world.filedrop("validate", "--rules", str(rules), *paths[:3])
-    assert [line.split()[0] for line in shown.stdout.splitlines()[1:]] == ["valid", "invalid", "11", "no", "no"]
-    assert world.filedrop("validate", "--rules", str(rules), paths[0]).returncode == 0
-
-
-def test_nothing_to_validate_by(world: World, tmp_path: Path) -> None:
-    """Without rules or a command it says what to write."""
-    done = world.filedrop("validate", str(tmp_path / "a.xml"))
-    assert done.returncode == 2
-    assert "--rules DIR" in done.stderr
-
-
-def test_the_standard_input(tmp_path: Path) -> None:
-    """What another program writes can be validated, too."""
-    command = [*COMMAND, "validate", "--rules", str(own_rules(tmp_path / "rules")), "--json", "-"]
-    done = subprocess.run(command, cwd=PROJECT, input=invoice(note="broken"), capture_output=True, check=False)
-    assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["file"], [one["rule"] for one in told["findings"]]) == ("-", ["OWN-1"])
-
-
-def test_mistakes_in_the_rules(world: World, tmp_path: Path) -> None:
-    """A rules.yaml with a mistake is a configuration to be mended: exit status 2, file and line."""
-    rules = own_rules(tmp_path / "rules")
-    (rules / "rules.yaml").write_text("documents:\n  - {document: Invoice}\n")
-    done = world.filedrop("validate", "--rules", str(rules), str(tmp_path / "a.xml"))
-    assert done.returncode == 2
-    assert f"{rules / 'rules.yaml'}:2: documents 1.rules: missing" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,377 @@
+"""`filedrop check FILE`: what would become of files, and which receivers can be reached. Nothing is sent.
+
+One document is shown in full. Several are counted, and those that would fail or can't be reached are named.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from filedrop import cli
+from filedrop.cli.dropped import STDIN
+from filedrop.cli.explaining import FIELDS, show_tries, tries_as_json
+from filedrop.cli.opening import act_as_owner, config_if_any, write_new
+from filedrop.cli.proposing import propose
+from filedrop.cli.rehearsal import (
+    ASIDE,
+    FAILS,
+    HAS_IDS,
+    NO_CONFIG,
+    NOT_READY,
+    REACHABLE,
+    SENDS,
+    UNKNOWN,
+    UNREACHABLE,
+    Rehearsal,
+)
+from filedrop.cli.show import change_in_words, say, show_json, tell
+from filedrop.errors import FiledropError
+from filedrop.outbound.validating import warnings
+from filedrop.storage.names import matcher, names_document, pdfs_of
+from filedrop.texts.printable import listed, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from filedrop.cli.proposing import Proposal
+    from filedrop.cli.rehearsal import Receiver, Rehearsed
+    from filedrop.config import Company, Config
+
+SHOWN = 5  # names after which a list ends with "and 7 more"
+_CONTRADICTING = "of these go by other ids than they state (BR-SBDH): an access point may refuse them"
+_VERDICTS = {  # what is said of a verdict and, where the directory was asked, of the receiver
+    (SENDS, ""): "would be sent",
+    (SENDS, REACHABLE): "would be sent; the receiver can be reached",
+    (SENDS, UNKNOWN): "would be sent; the directory doesn't say whether the receiver can be reached",
+    (SENDS, UNREACHABLE): "would be sent, but the receiver can't be reached",
+    (SENDS, "contradicts"): _CONTRADICTING,
+    (ASIDE, ""): "would be put into not-on-peppol/ (the directory was asked once; a run asks it twice)",
+    (NOT_READY, ""): "would wait",
+    (FAILS, ""): "would fail",
+    (HAS_IDS, ""): "has its ids",
+}
+_GOOD = {(SENDS, REACHABLE), (SENDS, ""), (ASIDE, UNREACHABLE), (HAS_IDS, "")}
+_REACHES = {REACHABLE: "can be reached", UNREACHABLE: "can't be reached", UNKNOWN: "unknown"}
+
+
+class Cause(NamedTuple):
+    """The documents that would fail with the same code, and the rule that corrects most of them."""
+
+    code: str
+    documents: Sequence[Rehearsed]
+    proposal: Proposal | None
+
+
+class Found(NamedTuple):
+    """What was found of all files. `never_sent` are those in folders that no run sends, because of their names."""
+
+    documents: Sequence[Rehearsed]
+    receivers: Sequence[Receiver]
+    never_sent: Sequence[Path]
+    causes: Sequence[Cause]
+    troubles: dict[str, str]
+
+
+def check_files(
+    config_option: str | None,
+    files: Sequence[Path],
+    *,
+    company: str | None,
+    document: str | None,
+    rules: Path | None,
+    output: Path | None,
+    explain: bool,
+    offline: bool,
+    as_json: bool,
+) -> int:
+    """Show what would become of files, and return the exit status. Raises FiledropError, UsageError."""
+    config = config_if_any(config_option)
+    each = list(_each(files))
+    if output is not None and (as_json or len(each) != 1):
+        raise click.UsageError("-o writes what would be posted for one document; name one file, without --json")
+    if config is not None:
+        act_as_owner(config.state)
+    with Rehearsal(config or NO_CONFIG, rules, offline or not config, explain, output is not None) as rehearsal:
+        found = _found(rehearsal, files, each, company, document or "Invoice")
+    content = found.documents[0].content if output is not None and found.documents else None
+    with redirect_stdout(sys.stderr) if output == STDIN else nullcontext():
+        if as_json:
+            show_json(_as_json(found))
+        else:
+            _show(found, config.source if config else "")
+    if output == STDIN:
+        sys.stdout.buffer.write(content or b"")
+    elif output is not None and content is not None:
+        write_new(output, BytesIO(content), "-o")
+    return _exit_status(found)
+
+
+def _found(rehearsal: Rehearsal, files: Sequence[Path], each: Iterable[Path], company: str | None, kind: str) -> Found:
+    config = rehearsal.config
+    documents: list[Rehearsed] = []
+    receivers: list[Receiver] = []
+    never_sent: list[Path] = []
+    pdfs: set[Path] = set()  # that go into the documents
+    is_named = matcher(config.outbound.files)
+    for file in each:
+        if file.suffix.lower() == ".csv":
+            receivers += rehearsal.look_for(file, _company_of(file, company, config), kind)
+        elif file not in files and not (names_document(file.name) and is_named(file.name)):
+            never_sent.append(file)
+        else:
+            whose = _company(file, company, config)
+            documents.append(rehearsal.judge(file, whose))
+            if whose.prepare.has_pdfs:
+                pdfs |= {file.with_name(pdf.name) for pdf, _ in pdfs_of(file)}
+    causes = list(_causes(rehearsal, documents))
+    never_sent = [file for file in never_sent if file not in pdfs]
+    return Found(documents, receivers, never_sent, causes, rehearsal.directories.troubles)
+
+
+def _each(files: Iterable[Path]) -> Iterator[Path]:
+    """The files, and those directly in each folder, by name. Raises FiledropError."""
+    for file in files:
+        if file.is_dir():
+            yield from sorted(path for path in file.iterdir() if path.is_file() and not path.name.startswith("."))
+        elif file == STDIN or os.path.lexists(file):
+            yield file
+        else:
+            raise FiledropError(f"there is no file {file}; name documents, folders, or CSV files")
+
+
+def _company_of(file: Path, name: str | None, config: Config) -> Company | None:
+    """The company of this name, or the one in whose outbound folder a file is. Raises UsageError."""
+    if name is not None:
+        if name in config.companies:
+            return config.companies[name]
+        known = f"write one of {', '.join(config.companies)}" if config.source else "there is no configuration"
+        raise click.UsageError(f"there is no company {printable(name)}; {known}")
+    is_in = Path(os.path.realpath(file))  # Path.resolve fails for a link that leads to itself
+    folders = [(path, company) for company in config.companies.values() for path in company.outbound]
+    return next((company for path, company in folders if is_in.is_relative_to(os.path.realpath(path))), None)
+
+
+def _company(file: Path, name: str | None, config: Config) -> Company:
+    """The same; or else the only one. Raises UsageError."""
+    whose = _company_of(file, name, config)
+    if whose is None and len(config.companies) == 1:
+        (whose,) = config.companies.values()
+    if whose is None:
+        names = listed(sorted(config.companies))
+        raise click.UsageError(f"{file} is in no company's outbound folder; write --company and one of {names}")
+    return whose
+
+
+def _causes(rehearsal: Rehearsal, documents: Sequence[Rehearsed]) -> Iterator[Cause]:
+    """What would fail, by its code, the most frequent first."""
+    codes = Counter(rehearsed.fault.code for rehearsed in documents if rehearsed.fault)
+    for code, _ in codes.most_common():
+        alike = [rehearsed for rehearsed in documents if rehearsed.fault and rehearsed.fault.code == code]
+        others = [rehearsed for rehearsed in documents if not rehearsed.fault or rehearsed.fault.code != code]
+        yield Cause(code, alike, propose(rehearsal, alike, others))
+
+
+def _exit_status(found: Found) -> int:
+    """0 if all would be sent, and can be reached as far as that was asked; 3 if only the directory gave no answer."""
+    ends = [(rehearsed.verdict, rehearsed.reach, rehearsed.document.account) for rehearsed in found.documents]
+    ends += [(SENDS, receiver.reach, receiver.account) for receiver in found.receivers]
+    bad = [end for end in ends if end[:2] not in _GOOD]
+    if all(verdict == SENDS and reach == UNKNOWN and account in found.troubles for verdict, reach, account in bad):
+        return cli.UNREACHABLE if bad else 0
+    return cli.FAILED
+
+
+def _show(found: Found, source: str) -> None:
+    """`source`: the name of the configuration; "" where there is none."""
+    documents, receivers = found.documents, found.receivers
+    if any(rehearsed.identity for rehearsed in documents) or len(documents) + len(receivers) == 1:
+        for rehearsed in documents:
+            _show_whole(rehearsed, found.causes, source)
+    elif documents or not receivers:
+        _show_several(documents, found.causes)
+    if documents and not source:
+        say("There is no configuration, so nothing else was checked.")
+    if receivers:
+        _show_receivers(receivers)
+    for account, why in found.troubles.items():
+        tell(f"The directory of account {account} can't be asked: {why}")
+    if found.never_sent:
+        names = _cut([file.name for file in found.never_sent])
+        tell(f"Never sent, because of their names (outbound.files): {names}")
+
+
+def _show_whole(rehearsed: Rehearsed, causes: Iterable[Cause], source: str) -> None:
+    """All that was found of one document."""
+    key, fault = _key(rehearsed), rehearsed.fault
+    name = "The standard input" if rehearsed.file == STDIN else rehearsed.file.name
+    waits = f": {rehearsed.why}" if rehearsed.verdict == NOT_READY else ""
+    tell(f"{name} {_VERDICTS[key if key != (SENDS, REACHABLE) else (SENDS, '')]}{waits}. Nothing was sent.")
+    for word, fact in _facts(rehearsed):
+        tell(f"  {word:<12} {fact}", indent=" " * 15)
+    if rehearsed.verdict == ASIDE:
+        tell(f"  {rehearsed.why}")
+    for cause in (cause for cause in causes if fault and cause.code == fault.code):
+        tell(f"  {cause.code}: {rehearsed.says}")
+        _show_advice_of(cause, rehearsed, whole=True)
+    if rehearsed.advises_aside:
+        _show_advice({rehearsed.document.receiver})
+    if rehearsed.identity and rehearsed.reading:
+        show_tries(source, rehearsed.identity, rehearsed.reading)
+
+
+def _facts(rehearsed: Rehearsed) -> Iterator[tuple[str, str]]:
+    """The lines of a document, each with the word that says what it is."""
+    document, judgement = rehearsed.document, rehearsed.judgement
+    for field in FIELDS if document.sources else ():
+        value = getattr(document, field)
+        origin = document.sources.get(field, "company" if value else "missing")
+        if field == "receiver" and rehearsed.reach in (REACHABLE, UNREACHABLE):
+            origin += f"; it {_REACHES[rehearsed.reach]}"
+        if value or field != "channel":
+            yield field, f"{value or '-'}  ({origin})"
+    for role, (before, after) in rehearsed.changed.items():
+        yield "posted", change_in_words(role, before, after)
+    if judgement is not None and not judgement.rules:
+        yield "rules", "there are none for this kind of document, so it is sent without validation"
+    elif judgement is not None:
+        yield "rules", f"{'valid' if judgement.is_valid else 'invalid'} ({', '.join(judgement.rules)})"
+        yield from (("", finding) for finding in warnings(judgement))
+    yield from (("warning", warning) for warning in document.warnings)
+
+
+def _show_several(documents: Sequence[Rehearsed], causes: Iterable[Cause]) -> None:
+    say(f"{_counted(len(documents), 'document')}; nothing was sent.")
+    counts = Counter(map(_key, documents))
+    counts[SENDS, "contradicts"] = sum(bool(each.contradicts) for each in documents if each.verdict == SENDS)
+    for key, words in _VERDICTS.items():
+        if counts[key]:
+            say(f"  {counts[key]:>6}  {words}")
+    _show_receivers_of(documents)
+    _show_advice({rehearsed.document.receiver for rehearsed in documents if rehearsed.advises_aside})
+    for cause in causes:
+        _show_named(cause.code, cause.documents)
+        _show_advice_of(cause, cause.documents[0])
+    for rehearsed in documents:
+        if rehearsed.verdict == NOT_READY:
+            tell(f"{rehearsed.file} would wait: {rehearsed.why}")
+
+
+def _key(rehearsed: Rehearsed) -> tuple[str, str]:
+    """What a document is counted by in `_VERDICTS`."""
+    return rehearsed.verdict, rehearsed.reach if rehearsed.verdict == SENDS else ""
+
+
+def _show_receivers_of(documents: Sequence[Rehearsed]) -> None:
+    sent = [rehearsed for rehearsed in documents if rehearsed.verdict == SENDS]
+    for title, named in (
+        ("not on Peppol", [rehearsed for rehearsed in documents if rehearsed.verdict == ASIDE]),
+        ("receiver can't be reached", [rehearsed for rehearsed in sent if rehearsed.reach == UNREACHABLE]),
+        ("receiver unknown", [rehearsed for rehearsed in sent if rehearsed.reach == UNKNOWN]),
+        ("other ids than stated (BR-SBDH)", [rehearsed for rehearsed in sent if rehearsed.contradicts]),
+    ):
+        if named:
+            _show_named(title, named)
+
+
+def _show_advice(absent: Collection[str | None]) -> None:
+    if absent:
+        them = _counted(len(absent), "receiver")
+        tell(f"The directory doesn't have {them}: to send their documents another way, set unreachable: aside")
+
+
+def _show_receivers(receivers: Sequence[Receiver]) -> None:
+    say(f"{_counted(len(receivers), 'receiver')}:")
+    counts = Counter(receiver.reach for receiver in receivers)
+    for reach, words in _REACHES.items():
+        if counts[reach]:
+            say(f"  {counts[reach]:>6}  {words}")
+    for receiver in receivers:
+        if receiver.why:
+            say(f"  row {receiver.row}: {receiver.participant or '-'}: {receiver.why}")
+
+
+def _show_advice_of(cause: Cause, rehearsed: Rehearsed, *, whole: bool = False) -> None:
+    """What to do about a cause, by the fault of one document; `whole`: also what an administrator can do."""
+    if cause.proposal is None:
+        fault = rehearsed.fault
+        advice = (fault.hint, fault.administrator if whole else "") if fault else ()
+        for line in "\n".join(filter(None, advice)).splitlines():
+            if line.startswith(" "):  # a rule, to be copied
+                say(f"  {line}")
+            else:
+                tell(f"  {line}")
+        return
+    rule, count = cause.proposal, len(cause.documents)
+    confirmed = _counted(rule.receivers, "receiver")
+    tell(f"  This rule corrects {rule.corrects} of {count}. The directory confirms {confirmed}:")
+    for line in rule.lines:
+        say(f"    {line}")
+    if rule.contradicts:
+        tell(f"  {rule.contradicts} {_CONTRADICTING}.")
+
+
+def _show_named(title: str, documents: Sequence[Rehearsed]) -> None:
+    first = documents[0]
+    say()
+    say(f"{title}: {_counted(len(documents), 'document')}: {_cut([rehearsed.file.name for rehearsed in documents])}")
+    if first.says:
+        tell(f"  {first.file.name}: {first.says}")
+
+
+def _cut(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:SHOWN])} and {more} more"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _as_json(found: Found) -> dict[str, Any]:
+    return {
+        "documents": [_document_as_json(rehearsed) for rehearsed in found.documents],
+        "causes": [
+            {
+                "code": cause.code,
+                "documents": len(cause.documents),
+                "rule": None if cause.proposal is None else "\n".join(cause.proposal.lines),
+                "corrects": 0 if cause.proposal is None else cause.proposal.corrects,
+            }
+            for cause in found.causes
+        ],
+        "receivers": [
+            {name: value or None for name, value in receiver._asdict().items()} for receiver in found.receivers
+        ],
+        "unasked": found.troubles,
+        "never_sent": [str(file) for file in found.never_sent],
+    }
+
+
+def _document_as_json(rehearsed: Rehearsed) -> dict[str, Any]:
+    document, judgement = rehearsed.document, rehearsed.judgement
+    tried = {"tried": tries_as_json(rehearsed.identity)} if rehearsed.identity else {}
+    return {
+        "file": str(rehearsed.file),
+        "company": document.company or None,
+        "verdict": rehearsed.verdict,
+        "reach": rehearsed.reach or None,
+        **{name: getattr(document, name) for name in FIELDS},
+        "sources": document.sources,
+        "code": rehearsed.fault.code if rehearsed.fault else None,
+        "why": rehearsed.says or None,
+        "contradicts": list(rehearsed.contradicts),
+        "warnings": list(document.warnings),
+        "posted": rehearsed.changed,
+        "rules": None if judgement is None else list(judgement.rules),
+        "findings": [asdict(finding) for finding in judgement.findings] if judgement else [],
+        **tried,
+    }
