@@ -64,7 +64,6 @@ def _rows(page: str) -> list[list[str]]:
 
 
 KEYS = {key.strip("`"): default for key, default, _ in _rows("configuration")}
-SOON = {"check": {"--company", "--explain", "--document", "--rules"}}  # `filedrop check FILE` (issue 58) brings them
 
 
 def _options(command: str) -> list[list[str]]:
@@ -84,8 +83,7 @@ def _help(command: str) -> str:
 
 
 def _are_options_of(command: str, text: str) -> bool:
-    known = {name for names in _options(command) for name in names}
-    return set(re.findall(r"--[a-z-]+", text)) <= known | SOON.get(command, set())
+    return set(re.findall(r"--[a-z-]+", text)) <= {name for names in _options(command) for name in names}
 
 
 def _typed() -> list[tuple[str, str]]:

@@ -18,6 +18,8 @@ from rich.text import Text
 
 from filedrop.cli.show import say
 from filedrop.cli.tables import column_widths, console, show_table, table
+from filedrop.texts import guide
+from filedrop.texts.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -53,23 +55,25 @@ TOPICS = {  # name: its page, and what is on it
 WIDEST = 120  # columns: longer lines are hard to read
 NARROW = 24  # columns: a text in a table gets no fewer
 GAP = 2
-PACKAGE = Path(__file__).parents[1]
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]]+)\]\(([^)\s]+)\)")
 
 
 @click.command(epilog="\b\nExample: filedrop manual receivers")
 @click.argument("topic", type=click.Choice(list(TOPICS), case_sensitive=False), required=False, metavar="[TOPIC]")
-def manual(topic: str | None) -> None:
+@click.option("--language", type=click.Choice(LANGUAGES), default=ENGLISH, help="The language of the page accountants.")
+def manual(topic: str | None, *, language: str) -> None:
     """Show a page of the manual. Without TOPIC, list the pages.
 
     On a terminal, the page is formatted for reading. Otherwise it is printed as Markdown.
     """
+    if language != ENGLISH and topic != "accountants":
+        raise click.UsageError("--language works only with the page accountants")
     if topic is None:
         show_table(("topic", "what it is about"), [(name, what) for name, (_, what) in TOPICS.items()])
         say("To read a page: filedrop manual TOPIC | less")
         return
-    text = page(topic)
+    text = page(topic) if language == ENGLISH else guide.in_markdown(language)
     if sys.stdout.isatty():
         screen = console()
         screen.print(_Page(for_terminal(text, topic), hyperlinks=False), width=min(screen.width, WIDEST), crop=False)
@@ -79,8 +83,7 @@ def manual(topic: str | None) -> None:
 
 def page(topic: str) -> str:
     """The Markdown of a topic's page."""
-    wheel = PACKAGE / "manual"
-    return ((wheel if wheel.is_dir() else PACKAGE.parent) / TOPICS[topic][0]).read_text("utf-8")
+    return guide.written(TOPICS[topic][0])
 
 
 def for_terminal(text: str, topic: str) -> str:

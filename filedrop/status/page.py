@@ -27,6 +27,7 @@ from filedrop.status.company import as_seen
 from filedrop.status.folders import ForAdministrators
 from filedrop.status.matters import unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
+from filedrop.texts import guide
 from filedrop.texts.form import kind
 from filedrop.texts.languages import ENGLISH, SEPARATORS, counted, date, lasting, marked, translated
 from filedrop.texts.printable import printable_sentence, size
@@ -115,6 +116,7 @@ def render(
         answer=lambda sent: _answer(sent.answer, language),
         page=lambda received: _link(readable.get((received.company, received.file)), place),
         note=lambda item, matter: _note(item, matter, place),
+        guide=guide.in_html(language) if company else None,
         version=__version__,
         color=_LEVELS[level],
         style=Markup(_STYLE),  # noqa: S704 - ours

@@ -9,6 +9,7 @@ may be a stranger's words: it is put into the sentence in one line, and never re
     waits    why a document waits in `sending/`
     unanswered    why a received document is not answered
     note     what every note says
+    guide    the manual's page for accountants
 
     printable    strangers' words, safe to show; sizes, lists, commands
     languages    the languages of what accountants read, their catalogues, and dates

@@ -31,7 +31,8 @@ SEPARATORS: Mapping[str, tuple[str, str]] = {  # between thousands, and before d
     "fr": ("\u202f", ","),
     "fi": ("\xa0", ","),
 }
-SENTENCES, READABLE = "filedrop", "readable"  # the catalogues: sentences; words on the pages of documents
+# The catalogues: sentences; words on the pages of documents; the manual's page for accountants.
+SENTENCES, READABLE, GUIDE = "filedrop", "readable", "guide"
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -48,7 +49,7 @@ _FOLDER = Path(__file__).parent / "locale"
 
 @cache
 def catalogue(language: str, domain: str) -> NullTranslations:
-    """The words of a language in a domain, `SENTENCES` or `READABLE`."""
+    """The words of a language in a domain: `SENTENCES`, `READABLE` or `GUIDE`."""
     import gettext  # noqa: PLC0415 - only what is written in another language needs it
 
     return gettext.translation(domain, _FOLDER, [language], fallback=True)

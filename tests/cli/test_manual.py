@@ -16,6 +16,7 @@ from support.matrix import quick
 from support.terminal import on_terminal
 
 from filedrop.cli.manual import TOPICS
+from filedrop.texts import guide
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +50,15 @@ def test_the_topics(filedrop: Filedrop) -> None:
 def test_elsewhere_it_is_markdown(filedrop: Filedrop, topic: str) -> None:
     """Where nobody looks at a terminal, a page is what was written."""
     assert filedrop("manual", topic).stdout == PAGES[TOPICS[topic][0]]
+
+
+def test_page_for_accountants_in_their_language(filedrop: Filedrop) -> None:
+    """The page for accountants is shown in the language that is asked for; no other page has another language."""
+    assert filedrop("manual", "accountants", "--language", "nb").stdout == guide.in_markdown("nb")
+    assert filedrop("manual", "accountants", "--language", "en").stdout == PAGES[guide.PAGE]
+    done = filedrop("manual", "shares", "--language", "nb")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "works only with the page accountants" in done.stderr
 
 
 def test_an_unknown_topic(filedrop: Filedrop) -> None:

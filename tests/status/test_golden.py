@@ -52,7 +52,8 @@ WANTED = os.environ.get("FILEDROP_GOLDEN", "")  # `record`, or the folder for ev
 READ = ("all.status", "all.check", "en.letter")  # are recorded in full, all else by its digest
 OTHERS = re.compile(  # what is different elsewhere, or no text
     r'(<section aria-labelledby="disk">).*?</section>|("disk": |"free": )\d+|(only )[\d.]+ \wB'
-    "|<style>.*?</style>|<script>.*?</script>|<meta http-equiv=.*?>",
+    "|<style>.*?</style>|<script>.*?</script>|<meta http-equiv=.*?>"
+    '|<details class="guide">.*?</details>\n',  # the manual's (test_guide)
     re.DOTALL,
 )
 LONGEST = 150  # lines of a text that is recorded in full

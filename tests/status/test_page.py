@@ -24,6 +24,7 @@ from filedrop.status import folders, page_file
 from filedrop.status.matters import Key
 from filedrop.status.status_file import StatusFile
 from filedrop.status.survey import DaemonPart, Survey
+from filedrop.texts import guide
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -303,10 +304,21 @@ def test_a_companys_page_has_no_commands(make_world: Callable[..., World]) -> No
     everything, own = (text_of(folder / "STATUS.html") for folder in (world.root, world.root / "acme"))
     assert "filedrop retry acme nobody.xml" in everything
     assert "filedrop read 1" in everything
-    assert not re.search(r"filedrop (run|retry|read|resolve|service|--config)|outbound\.|inbound\.|MSG_NO|sudo", own)
+    assert not re.search(r"filedrop (run|retry|read|resolve|service|--config)\b|outbound\.|inbound\.|MSG_NO|sudo", own)
     assert "Read the note of each file, and do what it says." in own
     assert "1 message can't be fetched" in own
     assert "filedrop isn't running Tell your administrator; your files wait, nothing is lost." in own
+
+
+def test_guide_on_a_companys_page(make_world: Callable[..., World]) -> None:
+    """A company's page ends with the manual's page for its people, closed, in their language; the root's has none."""
+    world = make_world(companies={"acme": f'{{participants: ["{SELLER}"], language: nb}}'})
+    report(world)
+    shown = (world.root / "acme" / "STATUS.html").read_text("utf-8")
+    title, text = guide.in_html("nb")
+    assert f'<details class="guide">\n<summary>{title}</summary>\n{text}\n</details>' in shown
+    assert title == "For regnskapsførere"
+    assert "<details" not in (world.root / "STATUS.html").read_text("utf-8")
 
 
 def test_hold_file_on_a_companys_page(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from datetime import timedelta
 from pathlib import Path
@@ -10,20 +11,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filedrop.texts.languages import ENGLISH, LANGUAGES, READABLE, SENTENCES, SEPARATORS, catalogue, lasting
+from filedrop.texts.languages import ENGLISH, GUIDE, LANGUAGES, READABLE, SENTENCES, SEPARATORS, catalogue, lasting
 
 if TYPE_CHECKING:
     from babel.messages import Catalog
 
 CATALOGUES = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "catalogues"))
-TRANSLATED = [(language, domain) for language in LANGUAGES if language != ENGLISH for domain in (READABLE, SENTENCES)]
+DOMAINS = (READABLE, SENTENCES, GUIDE)
+TRANSLATED = [(language, domain) for language in LANGUAGES if language != ENGLISH for domain in DOMAINS]
 
 
 @pytest.fixture(scope="module")
 def templates() -> dict[str, Catalog]:
     """What is to be translated, by domain."""
     found: dict[str, Catalog] = CATALOGUES["templates"]()
-    assert found.keys() == {READABLE, SENTENCES}
+    assert found.keys() == set(DOMAINS)
     return found
 
 
@@ -44,6 +46,16 @@ def test_every_sentence_is_translated(language: str, domain: str, templates: dic
     hint = "run .ci/catalogues, and translate what is new"
     assert found.keys() == wanted, hint
     assert not [key for key, message in found.items() if message.fuzzy or not all(strings(message.string))], hint
+
+
+@pytest.mark.parametrize(("language", "domain"), TRANSLATED)
+def test_names_of_every_translation(language: str, domain: str) -> None:
+    """A translation has the names in code of its text, and as much in bold."""
+    for message in CATALOGUES["read"](language, domain):
+        wanted = strings(message.id)[-1] if message.id else ""
+        for text in strings(message.string) if message.id else ():
+            assert set(re.findall("`[^`]+`", text)) == set(re.findall("`[^`]+`", wanted)), text
+            assert text.count("**") == wanted.count("**"), text
 
 
 @pytest.mark.parametrize(("language", "domain"), TRANSLATED)

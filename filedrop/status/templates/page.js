@@ -1,6 +1,7 @@
 (function () {
   var stale = document.getElementById("stale"), written = Date.parse(stale.dataset.written);
   var words = document.getElementById("words"), found = document.getElementById("found"), used = Date.now();
+  var guide = document.querySelector("details"), before = new URLSearchParams(location.hash.slice(1));
   function look() {
     var minutes = Math.floor((Date.now() - written) / 60000);
     stale.hidden = !(minutes >= stale.dataset.old);
@@ -11,7 +12,8 @@
     if (written && Date.now() - used >= 60000) reload();
   }
   function reload() {
-    if (words.value || location.hash) location.replace("#only=" + encodeURIComponent(words.value)); // the new page reads it
+    var now = "#only=" + encodeURIComponent(words.value) + (guide && guide.open ? "&guide" : "");
+    if (now !== "#only=" || location.hash) location.replace(now); // the new page reads it
     location.reload();
   }
   function has(element, wanted) {
@@ -28,7 +30,8 @@
   }
   document.getElementById("filter").hidden = false;
   words.addEventListener("input", function () { used = Date.now(); filter(); });
-  words.value = new URLSearchParams(location.hash.slice(1)).get("only") || "";
+  words.value = before.get("only") || "";
+  if (guide) guide.open = before.has("guide");
   if (words.value) filter();
   look();
   setInterval(look, 10000);
