@@ -171,29 +171,40 @@ def _row(message: Message) -> list[object]:
 @click.option("-o", "--output", metavar="FILE", help="The new file; - is standard output. Default: MSG_NO.xml.")
 @click.option("--deliver", is_flag=True, help="Put it into the inbound folder of its receiver again.")
 @click.option("--again", is_flag=True, help="With --deliver: even if it is there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @ACCOUNT
 @click.pass_obj
 def download(
-    config_option: str | None, msg_no: int, *, output: str | None, deliver: bool, again: bool, account: str | None
+    config_option: str | None,
+    msg_no: int,
+    *,
+    output: str | None,
+    deliver: bool,
+    again: bool,
+    as_json: bool,
+    account: str | None,
 ) -> None:
     """Download a message's document. No file is ever overwritten."""
-    if output and deliver:
-        raise click.UsageError("write -o or --deliver, not both")
+    if output and (deliver or (output == "-" and as_json)):
+        raise click.UsageError(f"write -o or {'--deliver' if deliver else '--json'}, not both")
     config = open_config(config_option)
     chosen = choose_account(config, account)
     with open_access_point(chosen) as access_point:
         if deliver:
-            say(deliver_again(config, chosen, access_point, msg_no, again=again))
-            return
-        with cast("BinaryIO", TemporaryFile()) as fetched:  # on Windows it is a wrapper, which is used as any other
-            access_point.download(Message(msg_no), fetched, max_size=config.inbound.max_size)
-            fetched.seek(0)
-            if output == "-":
-                shutil.copyfileobj(fetched, sys.stdout.buffer)
-                return
+            target = deliver_again(config, chosen, access_point, msg_no, again=again)
+        else:
             target = Path(output or f"{msg_no}.xml")
-            write_new(target, fetched, "-o")
-            say(target)
+            with cast("BinaryIO", TemporaryFile()) as fetched:  # on Windows it is a wrapper, which is used as any other
+                access_point.download(Message(msg_no), fetched, max_size=config.inbound.max_size)
+                fetched.seek(0)
+                if output == "-":
+                    shutil.copyfileobj(fetched, sys.stdout.buffer)
+                    return
+                write_new(target, fetched, "-o")
+    if as_json:
+        show_json({"msg_no": msg_no, "file": str(target)})
+    else:
+        say(target)
 
 
 @click.command(epilog="\b\nExample: filedrop read 4300000017")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from filedrop import config as configuration
+from filedrop.cli import MISUSED
 from filedrop.cli.opening import WHO_MAY, act_as_owner, open_config
-from filedrop.cli.show import say
+from filedrop.cli.show import say, show_json
 from filedrop.errors import ConfigError, FiledropError
 from filedrop.files.disk import shortage
 from filedrop.process.lock import is_running, running_process
@@ -20,6 +21,7 @@ from filedrop.status import daemon_file
 from filedrop.times import moment, now
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -29,8 +31,9 @@ OFTEN = 0.1  # seconds between looks at what the daemon says
 
 
 @click.command(epilog="\b\nExample: filedrop reload")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
-def reload(config_option: str | None) -> None:
+def reload(config_option: str | None, *, as_json: bool) -> None:
     """Make the running daemon use the changed configuration, and wait until it does.
 
     Requests under way are finished first. If the new configuration has a mistake, the old one stays in use, and
@@ -38,12 +41,22 @@ def reload(config_option: str | None) -> None:
     changed the folders or credentials of a service, run `filedrop service install`, too.
     """
     path = configuration.find(config_option).absolute()
+    mistakes: Sequence[str] = ()
     try:
-        config = open_config(config_option)
+        try:
+            config = open_config(config_option)
+        except ConfigError as error:
+            raise _with_refusal(error, path) from error
+        _reload(path, config.state)
     except ConfigError as error:
-        raise _with_refusal(error, path) from error
-    _reload(path, config.state)
-    say("filedrop uses the configuration as it is now.")
+        if not as_json:
+            raise
+        mistakes = error.complaints
+    if as_json:
+        show_json({"file": str(path), "is_used": not mistakes, "mistakes": mistakes})
+    else:
+        say("filedrop uses the configuration as it is now.")
+    raise SystemExit(MISUSED if mistakes else 0)
 
 
 def _with_refusal(mistakes: ConfigError, path: Path) -> ConfigError:

@@ -95,6 +95,9 @@ def test_download(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
     assert filedrop("download", number, "-o", target).returncode == 0
     assert target.read_bytes() == order()
     assert filedrop("download", number, "-o", target).returncode == 1
+    new = tmp_path / "new.xml"
+    assert json.loads(filedrop("download", number, "-o", new, "--json").stdout) == {"msg_no": number, "file": str(new)}
+    assert filedrop("download", number, "-o", "-", "--json").returncode == 2
     done = filedrop("download", 4711, "-o", target)
     assert done.returncode == 1
     assert "has no document for message 4711" in done.stderr

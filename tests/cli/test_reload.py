@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
@@ -134,7 +135,8 @@ def test_a_mistake(filedrop: Filedrop, world: World) -> None:
         world.until(world.settled)
         world.more = ""
         world.config_file()
-        assert filedrop("reload").returncode == 0
+        done = filedrop("reload", "--json")
+        assert (done.returncode, json.loads(done.stdout)["is_used"]) == (0, True)
         world.until(lambda: refused(world) == "")
         assert events(world, "configuration.unchanged")
         world.stop(daemon)
@@ -152,6 +154,10 @@ def test_a_mistake_by_the_command(filedrop: Filedrop, world: World, mistake: str
         assert told.returncode == 2
         assert "config.yaml:" in told.stderr
         assert "filedrop still uses the old configuration" in told.stderr
+        told = filedrop("reload", "--json")
+        result = json.loads(told.stdout)
+        assert (told.returncode, result["is_used"], told.stderr) == (2, False, "")
+        assert result["mistakes"][-1] == "filedrop still uses the old configuration"
         world.until(lambda: "config.yaml:" in refused(world))
         world.stop(daemon)
     told = filedrop("reload")
