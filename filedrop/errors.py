@@ -9,6 +9,7 @@
       JournalError         the journal can't be read or written: send no request to the access point
         WrongJournal       a person must act first: another version wrote it, or it was moved
         Changed            another writer has changed the row: leave the document or message to the next step
+        ClosedJournal      filedrop ends: leave everything to the next start
       AccessPointError
         Rejected           the access point refused this document, and said why
         Gone               it has no document for this message number
@@ -111,6 +112,10 @@ class WrongJournal(JournalError):
 
 class DamagedJournal(JournalError):
     """The journal's file is damaged."""
+
+
+class ClosedJournal(JournalError):
+    """This process has closed the journal, because it ends."""
 
 
 class Changed(JournalError):

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from filedrop.errors import FiledropError, JournalError, WrongJournal
+from filedrop.errors import ClosedJournal, FiledropError, JournalError, WrongJournal
 from filedrop.journal.schema import KEEP, SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -134,14 +134,28 @@ class Engine(ABC):
         self._damage = ""  # trouble that stays, although a write may succeed
         self.commits = 0
         self.is_whole = True
+        self._is_closed = False
         self._queue: list[_Ticket] = []
         self._queue_lock = threading.Lock()
         self._writer_lock = threading.Lock()
         self._local = threading.local()
 
-    @abstractmethod
     def close(self) -> None:
-        """Close all connections. Nothing is lost without this call."""
+        """Close all connections when the write that has begun has ended. Nothing is lost without this call.
+
+        Threads that go on get ClosedJournal.
+        """
+        self._is_closed = True
+        with self._writer_lock:
+            self._close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedJournal("filedrop stops, and has closed the journal: the next start continues")
+
+    @abstractmethod
+    def _close(self) -> None:
+        """Close all connections. Nobody writes now."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -211,7 +225,7 @@ class Engine(ABC):
 
     @abstractmethod
     def _translated(self) -> AbstractContextManager[None]:
-        """A context in which the engine's errors become JournalErrors."""
+        """A context in which the engine's errors become JournalErrors. Raises ClosedJournal."""
 
     def check_writable(self) -> None:
         """Write a test value. Raises JournalError."""

@@ -109,8 +109,7 @@ class Postgres(Engine):
                 self._writer.close()
                 raise
 
-    def close(self) -> None:
-        """End all sessions."""
+    def _close(self) -> None:
         for session in (*self._idle, self._writer):
             session.close()
 
@@ -275,6 +274,7 @@ class Postgres(Engine):
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
+        self._check_open()
         try:
             yield
         except psycopg.Error as error:

@@ -83,6 +83,7 @@ class Sqlite(Engine):
         self._checkpoints = is_daemons
         self._rows = 0  # written until the last checkpoint
         self._is_behind = True  # is there something in the -wal that the file lacks?
+        self._is_due = False  # a checkpoint
         self._seen = -1  # commits
         self.is_whole = take_closed(path) if is_daemons else False
         with self._translated():
@@ -105,9 +106,8 @@ class Sqlite(Engine):
             self.close()
             raise
 
-    def close(self) -> None:
-        """Close all connections. Nothing is lost without this call."""
-        with self._writer_lock, self._version_lock:  # SQLite crashes if a connection is closed in the midst of a call
+    def _close(self) -> None:
+        with self._version_lock:  # SQLite crashes if a connection is closed in the midst of a call
             for connection in (self._guard, self._observer, self._writer):
                 if connection is not None:
                     connection.close()
@@ -137,7 +137,7 @@ class Sqlite(Engine):
         readers still need stays in the -wal. An error is no trouble: what is committed is on the disk already.
         """
         with self._writer_lock, suppress(sqlite3.Error):
-            self._rows, self._is_behind = self._writer.total_changes, True
+            self._rows, self._is_behind, self._is_due = self._writer.total_changes, True, False
             if self._guard is None:
                 self._guard = connect(self.path, patience=0)
             self._guard.execute("BEGIN IMMEDIATE")
@@ -185,9 +185,10 @@ class Sqlite(Engine):
     def _commit(self) -> None:
         self._say("COMMIT")
         self._is_behind = True
+        self._is_due = self._checkpoints and self._writer.total_changes - self._rows >= _ROWS
 
     def _written(self) -> None:
-        if self._checkpoints and self._writer.total_changes - self._rows >= _ROWS:
+        if self._is_due:
             self.checkpoint()
 
     def _roll_back(self) -> None:
@@ -212,6 +213,7 @@ class Sqlite(Engine):
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
+        self._check_open()
         try:
             with _translated(self.path):
                 yield

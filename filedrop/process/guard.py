@@ -6,7 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from filedrop.errors import Changed, FiledropError, JournalError
+from filedrop.errors import Changed, ClosedJournal, FiledropError, JournalError
 from filedrop.model.obligations import FAILED_FOR, FORGOTTEN_AFTER
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ class Guard:
             return None
         if not isinstance(error, JournalError):
             self._note_error(what, error)
-        log_failure(self._log, what, error)
+        if not isinstance(error, ClosedJournal):
+            log_failure(self._log, what, error)
         return error
 
     def make(self, part: str, job: Callable[[], T], otherwise: T) -> T:

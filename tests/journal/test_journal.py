@@ -10,19 +10,22 @@ from collections import defaultdict
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, cast
 
 import pytest
+import structlog
 from support import sql
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
-from filedrop.errors import Changed, FiledropError, JournalError
+from filedrop.errors import Changed, ClosedJournal, FiledropError, JournalError
 from filedrop.journal import Drop, Duplicate, Journal, MessageRow, Outcome, Waiver, schema
 from filedrop.journal.sqlite import UNUSED
 from filedrop.model.document import LET_THROUGH, Document, Event, Need, State
 from filedrop.model.fault import Fault
 from filedrop.model.message import Message
+from filedrop.process.guard import Guard
 from filedrop.texts import Text
 
 if TYPE_CHECKING:
@@ -166,14 +169,16 @@ def test_a_record_reaches_the_disk(journal: Journal) -> None:
     assert journal.engine._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_thread_that_reads_when_it_is_closed(path: Path) -> None:
-    """A thread that looked at a folder that hung may read at any moment: it never gets a connection that is closed."""
-    journal = Journal.at(path, is_daemons=True)
+def test_thread_that_outlives_the_close(journal: Journal) -> None:
+    """Whatever a thread asks for after the close, it gets an error that nobody logs, and opens nothing again."""
     with journal.engine.reading(), journal.engine.reading():
         pass  # two are idle now
     journal.close()
-    assert journal.engine.value("SELECT 1") == 1
-    journal.close()
+    logged = structlog.testing.CapturingLogger()
+    guard = Guard(structlog.wrap_logger(logged))
+    for call in (journal.check_writable, partial(journal.engine.value, "SELECT 1"), journal.check_integrity):
+        assert isinstance(guard.attempt("step", call), ClosedJournal)
+    assert not logged.calls
 
 
 def test_a_stale_step_is_refused(journal: Journal) -> None:
