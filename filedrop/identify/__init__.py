@@ -17,10 +17,11 @@ xpath_child                           the process that evaluates their XPaths
 from filedrop.identify.demand import demand
 from filedrop.identify.embedded import Begun, Ended, embedded, embedded_in
 from filedrop.identify.identity import Identity, identify
+from filedrop.identify.parsing import WRONG_END_TAG
 from filedrop.identify.pdf import PDF_WITHIN, is_pdf, named_invoice
 from filedrop.identify.reading import Reading, read, wire
 
 __all__ = [
-    "PDF_WITHIN", "Begun", "Ended", "Identity", "Reading", "demand", "embedded", "embedded_in", "identify", "is_pdf",
-    "named_invoice", "read", "wire",
+    "PDF_WITHIN", "WRONG_END_TAG", "Begun", "Ended", "Identity", "Reading", "demand", "embedded", "embedded_in",
+    "identify", "is_pdf", "named_invoice", "read", "wire",
 ]  # fmt: skip

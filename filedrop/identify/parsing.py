@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from filedrop.identify.encoding import Form
 
 PIECE = 1 << 16
+WRONG_END_TAG = expat.errors.XML_ERROR_TAG_MISMATCH  # the reason for `not-xml`, by expat
 _OVERLAP = 8  # bytes: a character that is in two pieces is parsed with the second
 _DEEPEST = 256  # elements inside each other; business documents have a dozen
 _LONGEST_TAG = 1 << 22  # bytes of one tag or comment, which expat must hold whole

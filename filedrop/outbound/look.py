@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
 from filedrop.files import FileStamp, InUse, is_closed
+from filedrop.identify import WRONG_END_TAG
 from filedrop.outbound.pdf_look import look_for_pdf
 from filedrop.outbound.pdfs import NO_PDF, PdfLook
 from filedrop.outbound.readiness import LATER, Clock, look_again, wait_for_writer
@@ -102,8 +103,10 @@ def look_into(desk: Desk, name: str, opened: OpenedDocument) -> ReadyFile | None
         return look_at_unreadable(desk, name, InUse(error.errno, error.strerror) if is_used else error)
     if not isinstance(content, DocumentError):
         return _ready(desk, name, opened.status, content, opened)
-    # Its writer may go on without a file event: look again, but read it only after a change.
-    if content.code == "not-xml" and _is_given_time(desk, name, opened.status, content):
+    # Its writer may go on without a file event: look again, but read it only after a change. What a writer that is done
+    # has ended wrongly, it doesn't correct by going on.
+    is_final = content.texts[0].values.get("why") == WRONG_END_TAG and _is_reported(desk, name)
+    if content.code == "not-xml" and not is_final and _is_given_time(desk, name, opened.status, content):
         return None
     return _ready(desk, name, opened.status, content)
 
@@ -160,6 +163,11 @@ def _wait(desk: Desk, name: str, status: os.stat_result, unchanged: float) -> fl
         return desk.rules.rescan.total_seconds()
     is_closed(entry)  # for the InUse that it raises on Windows; asked last: just then nobody else can open it
     return 0.0
+
+
+def _is_reported(desk: Desk, name: str) -> bool:
+    """Whether a ready file, or an event, has reported that a file's writer is done."""
+    return bool(desk.folder.ready.ends) or desk.scanner.is_closed(name)
 
 
 def _is_given_time(

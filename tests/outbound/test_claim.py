@@ -206,6 +206,23 @@ def test_what_is_not_whole_yet(bench: Bench) -> None:
     assert bench.lying() == {"sending/invoice.xml"}
 
 
+@pytest.mark.parametrize("suffix", ["", ".ready"])
+def test_wrong_end_tag(make_bench: Callable[..., Bench], suffix: str) -> None:
+    """A document whose writer is done, as a ready file or an event reports, fails at once for a wrong end tag.
+
+    Where only `settle` speaks, its writer may still correct it.
+    """
+    bench = make_bench(ready_suffix=suffix)
+    path = bench.put(content=CONTENT.replace(b"</cbc:ID>", b"</cbc:Id>", 1))
+    if suffix:
+        path.with_name(f"invoice.xml{suffix}").touch()
+    else:
+        bench.aged(path, SETTLE)
+        assert bench.again_in() == RESCAN
+        bench.life.report_closed("invoice.xml")
+    assert code(bench.claim()) == "not-xml"
+
+
 @pytest.mark.parametrize("mended", [True, False])
 def test_half_a_file_that_has_lain_there(bench: Bench, *, mended: bool) -> None:
     """That half a file has lain there for long counts from its change; when its writer goes on, it is another one."""
