@@ -14,7 +14,7 @@ from filedrop.status.model import COUNTED_IN, folders_of
 from filedrop.times import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from filedrop.journal import Total, UnderWay
@@ -69,13 +69,17 @@ def figures(
     snapshots: Mapping[Path, FolderSnapshot],
     totals: Sequence[Total] | None,
     under_way: Sequence[UnderWay],
+    companies: Collection[str],
 ) -> Iterator[tuple[Figure, Values]]:
-    """Each figure with its values. Where the journal can't be read, `totals` is None and `under_way` empty."""
+    """Each figure with its values. `totals` are of these companies; None where another host tells them.
+
+    Where the journal can't be read, `totals` is None, too, and `under_way` empty.
+    """
     yield DOCUMENTS, _documents(status)
     yield OLDEST, _oldest(status, snapshots, under_way)
     if totals is not None:
         for event, figure in _EVENTS.items():
-            yield figure, _total(totals, event, status)
+            yield figure, _total(totals, event, companies)
         failed = [total for total in totals if total.event == "failed"]
         yield FAILED, (((total.company, total.code), float(total.number)) for total in failed)
         sent = [total for total in totals if total.event == "sent"]
@@ -130,8 +134,8 @@ def _oldest(status: Status, snapshots: Mapping[Path, FolderSnapshot], under_way:
                 yield (name, lying), min(since)
 
 
-def _total(totals: Sequence[Total], event: str, status: Status) -> Values:
+def _total(totals: Sequence[Total], event: str, companies: Collection[str]) -> Values:
     """From 0 on, so that the first one is seen to be one more."""
     numbers = {total.company: total.number for total in totals if total.event == event}
-    for company in status["companies"]:
+    for company in companies:
         yield (company,), float(numbers.get(company, 0))

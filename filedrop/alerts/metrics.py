@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filedrop.alerts.figures import figures
@@ -11,13 +11,13 @@ from filedrop.files import Directory, clear_drafts, create_whole, discard, repla
 from filedrop.files.rights import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from prometheus_client.core import Metric
 
     from filedrop.alerts.figures import Figure, Values
-    from filedrop.journal import Journal
+    from filedrop.journal import Journal, Total, UnderWay
     from filedrop.process.guard import Guard
     from filedrop.status.folders import FolderSnapshot
     from filedrop.status.model import Status
@@ -36,10 +36,13 @@ class MetricsFile:
         self._guard = guard
         self._is_begun = False
 
-    def write(self, status: Status, snapshots: Mapping[Path, FolderSnapshot]) -> None:
-        """Write how it stands now, whole or not at all. The file gets the group and mode of its folder."""
+    def write(self, status: Status, snapshots: Mapping[Path, FolderSnapshot], companies: Collection[str]) -> None:
+        """Write how it stands now, with the totals of these companies, whole or not at all.
+
+        The file gets the group and mode of its folder.
+        """
         try:
-            content = text(self._figures(status, snapshots))
+            content = text(self._figures(status, snapshots, companies))
             with _translated(self._path):
                 folder = Directory.open(self._path.parent)
                 if not self._is_begun:
@@ -51,11 +54,15 @@ class MetricsFile:
             self._is_begun = True
             self._guard.note_success("metrics.textfile")
 
-    def _figures(self, status: Status, snapshots: Mapping[Path, FolderSnapshot]) -> Iterator[tuple[Figure, Values]]:
-        try:
-            return figures(status, snapshots, self._journal.totals.events(), self._journal.totals.under_way())
-        except JournalError:
-            return figures(status, snapshots, None, ())
+    def _figures(
+        self, status: Status, snapshots: Mapping[Path, FolderSnapshot], companies: Collection[str]
+    ) -> Iterator[tuple[Figure, Values]]:
+        totals: Sequence[Total] | None = None
+        under_way: Sequence[UnderWay] = ()
+        with suppress(JournalError):
+            totals = self._journal.totals.events() if companies else None
+            under_way = self._journal.totals.under_way()
+        return figures(status, snapshots, totals, under_way, companies)
 
 
 def check(path: Path) -> None:

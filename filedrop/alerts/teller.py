@@ -27,7 +27,7 @@ from filedrop.process.share import Share
 from filedrop.status.company import as_seen, in_plain_words
 from filedrop.status.matters import unseen
 from filedrop.status.survey import Survey, part_of
-from filedrop.status.together import with_others
+from filedrop.status.together import of_host, with_others
 from filedrop.texts.languages import ENGLISH
 from filedrop.times import from_seconds
 
@@ -118,9 +118,9 @@ class Teller:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether it is to take turns: there is somebody to tell, and no end of it."""
-        wanted = self._readers or self._metrics or self._config.heartbeat.url
-        return bool(wanted) and not self._stopped.is_set() and self._share.does_chores
+        """Whether it is to take turns: it has metrics to write, or the chores and somebody to tell, and goes on."""
+        tells = self._share.does_chores and (self._readers or self._config.heartbeat.url)
+        return bool(self._metrics or tells) and not self._stopped.is_set()
 
     @property
     def is_closed(self) -> bool:
@@ -149,12 +149,18 @@ class Teller:
         begun = self._clock.steady()
         self.turns += 1
         now = self._clock.now()
-        part = with_others(self._config, self._share, part_of(report))
+        part, tells = part_of(report), self._share.does_chores
+        if tells:
+            part = with_others(self._config, self._share, part)
         status = self._survey.take(part, running=True, now=now)
         took = self._clock.steady() - begun
         guard, metrics = self._guard, self._metrics
         if metrics:
-            guard.make("the figures for Prometheus", lambda: metrics.write(status, self._survey.snapshots), None)
+            own, companies = of_host(status, self._config, self._share), status["companies"] if tells else ()
+            write = partial(metrics.write, own, self._survey.snapshots, companies)
+            guard.make("the figures for Prometheus", write, None)
+        if not tells:
+            return max(EVERY, REST * took)
         guard.make("the heartbeat", lambda: self._heartbeat.turn(report, status), None)
         if self._readers:
             # An alert about an alert would make another one.

@@ -152,9 +152,8 @@ class Serving:
 
     def _pass_on(self, report: DaemonReport) -> None:
         self.daemon.guard.attempt("status.json", lambda: self._status_file.report(report))
-        if self.share.does_chores:
-            with_pages = replace(report, troubles={**report.troubles, **self._status_file.troubles()})
-            self.daemon.guard.attempt("alerts", lambda: self._teller.report(with_pages))
+        with_pages = replace(report, troubles={**report.troubles, **self._status_file.troubles()})
+        self.daemon.guard.attempt("alerts", lambda: self._teller.report(with_pages))
 
     def keep_share(self, *, but: Container[str] = ()) -> None:
         """Serve what this host has among several, and give up what it isn't to serve. Called each second.

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Config
     from filedrop.process.share import Share
+    from filedrop.status.model import Status
     from filedrop.status.survey import DaemonPart
 
 # Each is reported by the host that serves the account.
@@ -21,6 +22,20 @@ _BY_ACCOUNT = ("accounts", "warnings", "refused", "file_systems", "progress", "w
 def with_others(config: Config, share: Share, own: DaemonPart) -> DaemonPart:
     """The part of this host with those of the others with which it shares the journal."""
     return together(own, share.name, share.reports, share.unserved(config.accounts))
+
+
+def of_host(status: Status, config: Config, share: Share) -> Status:
+    """What a host serves of the status of all."""
+    return {
+        **status,
+        "accounts": {name: account for name, account in status["accounts"].items() if share.serves(name)},
+        "companies": {
+            name: company
+            for name, company in status["companies"].items()
+            if share.serves(config.companies[name].account)
+        },
+        "unassigned": status["unassigned"] if share.serves(None) else None,
+    }
 
 
 def together(own: DaemonPart, host: str, reports: Mapping[str, str], unserved: Mapping[str, str]) -> DaemonPart:

@@ -18,6 +18,8 @@ from support.manual import PAGES, fenced
 from filedrop import __version__, files
 from filedrop.alerts import figures
 from filedrop.alerts.figures import Figure
+from filedrop.alerts.teller import Teller
+from filedrop.process.share import Share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -273,3 +275,19 @@ def test_the_rules(tmp_path: Path) -> None:
     assert "7 rules found" in tool("check", "rules", "rules.yml", within=tmp_path)
     (tmp_path / "tests.yml").write_text(TESTS)
     assert "SUCCESS" in tool("test", "rules", "tests.yml", within=tmp_path)
+
+
+class Chores(Share):
+    """The share of a host that has the chores, while another one serves the accounts."""
+
+    def serves(self, account: str | None) -> bool:
+        return account is None
+
+
+def test_totals_by_the_host_with_the_chores(measured: Telling) -> None:
+    """It writes the totals of all companies, and nothing of what it doesn't serve."""
+    life = measured.life
+    Teller(life.service.config, life.journal, measured.world._log, share=Chores()).turn(life.service.report())
+    told = read(measured)
+    assert told["filedrop_sent_total", "acme"] == told["filedrop_sent_total", "fjord"] == 0
+    assert not {name for name, *_ in told} & {"filedrop_documents", "filedrop_folder_available"}

@@ -48,3 +48,26 @@ def test_alerts_in_status_after_the_chores_came_back(
     serving._teller.close()
     serving._status_file.wait()
     life.stop()
+
+
+class Another(Share):
+    """The share of a host that serves all accounts, while another one has the chores."""
+
+    does_chores = False
+
+
+def test_metrics_of_each_host(make_world: Callable[..., World], clock: Clock, tmp_path: Path) -> None:
+    """A host without the chores writes the figures of what it serves, and leaves the totals to the other one."""
+    file = tmp_path / "filedrop.prom"
+    world = make_world(more=f"metrics: {{textfile: '{file}'}}")
+    life = Life(world, clock)
+    life.service.share = Another()
+    serving = Serving(life.service.config, life.service, world._log)
+    serving.report()
+    world.until(file.exists, what="the figures are there")
+    serving._teller.close()
+    serving._status_file.wait()
+    life.stop()
+    said = file.read_text("utf-8")
+    assert 'filedrop_documents{company="acme",state="failed"} 0.0' in said
+    assert "filedrop_sent_total{" not in said
