@@ -109,10 +109,13 @@ def has_journal(config: Config) -> bool:
 
 
 def database(config: Config) -> Database | None:
-    """The database that the journal is in; None where it is in a file."""
+    """The database that the journal is in, by the server that the daemon used last; None where it is in a file."""
     if config.journal is None:
         return None
-    return Database(config.journal, config.read_journal_password if config.journal_password_file else None)
+    from filedrop.status.daemon_file import read  # noqa: PLC0415 - few have a database
+
+    password = config.read_journal_password if config.journal_password_file else None
+    return Database(config.journal, password, read(config.state).server)
 
 
 def open_journal(config: Config) -> closing[Journal]:

@@ -75,10 +75,14 @@ JOURNAL = "journal.sqlite"  # in the state folder
 
 
 class Database(NamedTuple):
-    """Where the journal is if it isn't in a file: an address of PostgreSQL, and what reads the password, if any."""
+    """Where the journal is if it isn't in a file: an address of PostgreSQL, and what reads the password, if any.
+
+    `server`: which one of the address is asked first.
+    """
 
     address: str
     password: Callable[[], str] | None = None
+    server: str = ""
 
 
 class Journal:
@@ -122,8 +126,10 @@ class Journal:
                 f"`journal` is a PostgreSQL database, and {error.name} isn't installed: in the folder of filedrop's "
                 "source run: pip install '.[postgres]'"
             ) from error
-        address, password = database
-        return cls(Postgres(address, password, is_daemons=is_daemons, creates=creates, is_moving=is_moving))
+        address, password, server = database
+        return cls(
+            Postgres(address, password, is_daemons=is_daemons, creates=creates, is_moving=is_moving, server=server)
+        )
 
     @property
     def id(self) -> str:

@@ -157,6 +157,11 @@ class Engine(ABC):
     def _close(self) -> None:
         """Close all connections. Nobody writes now."""
 
+    @property
+    def server(self) -> str:
+        """The `HOST:PORT` of the server that this process uses; "" where there is none."""
+        return ""
+
     @abstractmethod
     def describe(self) -> str:
         """The engine and its version, for people."""

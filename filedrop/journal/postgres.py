@@ -70,7 +70,7 @@ class Postgres(Engine):
 
     `creates`: it makes the tables where there are none; else that is NoJournal. `is_moving`: it is opened even if it
     was moved, and waits longer. `incarnation` is the process's name in the database. `patience` is how many seconds
-    each wait for the server may take.
+    each wait for the server may take. `server` is asked first.
     """
 
     is_shared = True
@@ -84,9 +84,10 @@ class Postgres(Engine):
         creates: bool = True,
         is_moving: bool = False,
         patience: float = _PATIENCE,
+        server: str = "",
     ) -> None:
         super().__init__()
-        self.address = Address(address, password)
+        self.address = Address(address, password, server)
         self.place = str(self.address)
         self._is_moving = is_moving
         self.incarnation = f"filedrop-{secrets.token_hex(8)}"
@@ -112,6 +113,11 @@ class Postgres(Engine):
     def _close(self) -> None:
         for session in (*self._idle, self._writer):
             session.close()
+
+    @property
+    def server(self) -> str:
+        """That of the last session."""
+        return self.address.server
 
     def describe(self) -> str:
         """The server's version."""

@@ -147,10 +147,11 @@ class Statements:
 class Address:
     """Where the database is, and how to log in: an address as libpq has it, and a password that isn't shown.
 
-    `password` returns it as it is now, for each new session.
+    `password` returns it as it is now, for each new session. `server`: the `HOST:PORT` of the last session, or which is
+    asked first; "" for the order of the address. After a failover, the former server may work again.
     """
 
-    def __init__(self, address: str, password: Callable[[], str] | None = None) -> None:
+    def __init__(self, address: str, password: Callable[[], str] | None = None, server: str = "") -> None:
         try:
             values = conninfo.conninfo_to_dict(address)
         except psycopg.Error as error:
@@ -159,13 +160,17 @@ class Address:
             ) from error
         self._values: dict[str, Any] = dict(values)
         self._password = password
+        self.server = server
 
     def __str__(self) -> str:
-        user, host, port, name = (str(self._values.get(key) or "") for key in ("user", "host", "port", "dbname"))
-        hosts, ports = host.split(","), port.split(",")  # one port may be that of all
-        pairs = zip(hosts, ports if len(ports) > 1 else ports * len(hosts), strict=False)
-        servers = ",".join(f"{server}:{its_port}" if its_port else server for server, its_port in pairs)
+        user, name = (str(self._values.get(key) or "") for key in ("user", "dbname"))
+        servers = ",".join(f"{host}:{port}" if port else host for host, port in self._servers())
         return f"postgresql://{f'{user}@' if user else ''}{servers}/{name}"
+
+    def _servers(self) -> list[tuple[str, str]]:
+        """The hosts and ports of the address, in its order; a port is "" where it names none."""
+        hosts, ports = (str(self._values.get(key) or "").split(",") for key in ("host", "port"))
+        return list(zip(hosts, ports if len(ports) > 1 else ports * len(hosts), strict=False))  # one port: that of all
 
     def reason(self, error: psycopg.Error) -> str:
         """What an error says, in one line and without a password."""
@@ -188,8 +193,12 @@ class Address:
         if self._password is not None:
             self._values["password"] = self._password()
         seconds = max(2, round(patience))
+        host, _, port = self.server.rpartition(":")
+        servers = sorted(self._servers(), key=lambda server: server not in ((host, port), (host, "")))
+        hosts, ports = map(",".join, zip(*servers, strict=True))
         session = Session.connect(
             **self._values
+            | ({"host": hosts, "port": ports} if len(servers) > 1 and "hostaddr" not in self._values else {})
             | {"application_name": name, "client_encoding": "utf8", "target_session_attrs": "primary"}
             | {"connect_timeout": seconds, "tcp_user_timeout": 1000 * seconds}
             | {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3},
@@ -217,6 +226,7 @@ class Address:
         except BaseException:
             session.close()
             raise
+        self.server = f"{session.info.host}:{session.info.port}"
         return session
 
 

@@ -176,7 +176,8 @@ class StatusFile:
     def _part_of(self, report: DaemonReport) -> DaemonPart:
         part = part_of(report)
         troubles = {**part.troubles, **self.troubles()}
-        return replace(part, tables=self._table_troubles, alerts=self._alerts(), troubles=troubles)
+        server = self._journal.engine.server
+        return replace(part, tables=self._table_troubles, alerts=self._alerts(), troubles=troubles, server=server)
 
     def _survey_all(self, report: DaemonReport, *, running: bool) -> None:
         self._pages.prepare()

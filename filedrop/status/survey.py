@@ -105,7 +105,7 @@ class DaemonPart:
     `warnings`: of available folders, by their paths, in the order of their reports. `refused`: of these, why
     files can't be moved or written there.
     `file_systems`: what can be done in a folder, in words, by its path. `progress`: what takes long there, in the same
-    way.
+    way. `server`: that of the journal.
     `waiting`: the dropped files that it has left where they are, and why. `strays`: by company, the files that nobody
     will send, where the daemon has looked for them for long enough.
     """
@@ -122,6 +122,7 @@ class DaemonPart:
     waiting: Mapping[Path, Left] = field(default_factory=dict)
     strays: Mapping[str, CompanyStrays] = field(default_factory=dict)
     journal: str = ""
+    server: str = ""
     configured: str = ""
     kept: Kept = field(default_factory=Kept)
 

@@ -16,6 +16,7 @@ from support.documents import invoice
 from support.drops import NOON, accepted, drop, posted
 from support.matrix import quick
 from support.postgres import be_a_host
+from support.proxy import Proxy
 
 from filedrop.errors import JournalError
 from filedrop.files import Directory
@@ -342,3 +343,15 @@ def test_accept(world: World) -> None:
     assert world.filedrop("journal", "accept").stdout == "No folder waits for this.\n"
     world.settle()
     world.invariants()
+
+
+def test_former_server_that_works_again(world: World, postgres: Server) -> None:
+    """A command uses the server that filedrop has used last, also if the address names the former one first."""
+    socket = postgres.folder / ".s.PGSQL.5432"
+    with closing(Proxy(socket.with_name("stopped"))) as former, closing(Proxy(socket)) as promoted:
+        servers = f"127.0.0.1:{former.port},127.0.0.1:{promoted.port}"
+        configure(world, f"postgresql://filedrop@{servers}/{postgres.database()}?sslmode=disable")
+        assert world.filedrop("run", "--once").returncode == 0
+        former.lead_to(socket)
+        assert world.filedrop("status").returncode == 0
+        assert not former.requests
