@@ -452,7 +452,7 @@ def test_pdf_in_outbound(make_world: Callable[..., World], clock: Clock) -> None
     world.put(world.outbound / "facturx.xml", content)
     life = Life(world, clock)
     life.go_on(1800)
-    status = Survey(world.configuration(), life.journal).take(part_of(life.service.report()), running=True, now=NOON)
+    status = Survey(world.configuration(), life.journal).look(part_of(life.service.report()), running=True, now=NOON)
     life.drop()
     (matter,) = [matter for matter in status["matters"] if matter["kind"] == "stray"]
     (item,) = matter["items"]

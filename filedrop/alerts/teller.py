@@ -152,7 +152,7 @@ class Teller:
         part, tells = part_of(report), self._share.does_chores
         if tells:
             part = with_others(self._config, self._share, part)
-        status = self._survey.take(part, running=True, now=now)
+        status = self._survey.look(part, running=True, now=now)
         took = self._clock.steady() - begun
         guard, metrics = self._guard, self._metrics
         if metrics:

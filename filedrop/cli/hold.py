@@ -54,7 +54,7 @@ def hold(config_option: str | None, company: str) -> None:
 def release(config_option: str | None, company: str) -> None:
     """Send again for COMPANY: filedrop deletes all hold files in its outbound folders."""
 
-    def take_away(folder: OutboundFolder) -> str:
+    def remove(folder: OutboundFolder) -> str:
         names = list(folder.hold_files())
         if not names:
             return "was not held"
@@ -66,7 +66,7 @@ def release(config_option: str | None, company: str) -> None:
         folder.at().sync()
         return "is released; filedrop sends what waits there"
 
-    _in_each(open_config(config_option), company, take_away)
+    _in_each(open_config(config_option), company, remove)
 
 
 def _in_each(config: Config, name: str, act: Callable[[OutboundFolder], str]) -> None:

@@ -169,7 +169,7 @@ class Serving:
         served = {account.name for account in daemon.accounts}
         for name in self.config.accounts:
             if share.serves(name) and name not in served and name not in but:
-                daemon.take(daemon.build(self.config, name))
+                daemon.serve(daemon.build(self.config, name))
         wanted = {name for name in self.config.accounts if name in but or share.serves(name)}
         left = {lease_of(name) for name in wanted.union(account.name for account in daemon.accounts)}
         for lease in mine - left - {CHORES}:
@@ -245,7 +245,7 @@ class Process:
         self.current.report()
         while not self.control.stopped.wait(min(TICK_EVERY, self.interval or TICK_EVERY)):
             self._tick()
-            if self.control.take_reload():
+            if self.control.pop_reload():
                 self._reload()
         notify("STOPPING=1")
         self.current.close()
@@ -298,7 +298,7 @@ class Process:
         daemon.use(change.config)
         for account in change.taken:
             if daemon.serves(account.name):  # still: else this host was drained meanwhile
-                daemon.take(account)
+                daemon.serve(account)
         daemon.configured = Configured(read)
         self._follow(Serving(change.config, daemon, current.log))
         self.current.report()

@@ -143,7 +143,7 @@ def _look(config: Config) -> Status:
                 part = together(part, host_name(config), reports, seen.unserved(config.accounts))
         except JournalError as error:
             journal, part = None, replace(part, journal=str(error))
-        return Survey(config, journal).take(part, running=running, now=datetime.now().astimezone())
+        return Survey(config, journal).look(part, running=running, now=datetime.now().astimezone())
 
 
 def _answer_without_configuration(path: Path, error: ConfigError, *, is_check: bool, as_json: bool) -> None:

@@ -149,9 +149,9 @@ def parse(text: str, name: str = "config.yaml") -> Config:
     try:
         lists = _named_lists(config.codelists)
     except ConfigError as error:
-        where = complaints.place(("codelists",))
+        where = complaints.where(("codelists",))
         trouble = f"{where}: {'; '.join(error.complaints)}{OWN_COUNTS}"
-    warnings = [f"{complaints.place(key)}: {doubt}" for key, doubt in _doubts(config)] + [trouble] * bool(trouble)
+    warnings = [f"{complaints.where(key)}: {doubt}" for key, doubt in _doubts(config)] + [trouble] * bool(trouble)
     return config.model_copy(update={"warnings": tuple(warnings), "published_lists": lists, "list_trouble": trouble})
 
 

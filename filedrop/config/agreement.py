@@ -182,7 +182,7 @@ def resolved(paths: Sequence[Path]) -> list[Path]:
 
 
 def _check_rule(rule: Rule, config: Config, complaints: Complaints) -> None:
-    keys = _place(rule)
+    keys = _keys_of(rule)
     if rule.company is not None and rule.company not in config.companies:
         advice = advise(rule.company, config.companies)
         sentence = f'there is no company "{rule.company}"; {advice}'
@@ -201,13 +201,13 @@ def _check_rule(rule: Rule, config: Config, complaints: Complaints) -> None:
 
 def check_effect(rules: Sequence[Rule], complaints: Complaints) -> None:
     """Complain about each rule that can never apply, and each value that an earlier rule always comes before."""
-    sound = [rule for rule in rules if not complaints.flawed(_place(rule))]  # the flaw may be a condition
+    sound = [rule for rule in rules if not complaints.flawed(_keys_of(rule))]  # the flaw may be a condition
     for number, rule in enumerate(sound):
         _check_conditions(rule, complaints)
         _check_values(rule, sound[:number], complaints)
 
 
-def _place(rule: Rule) -> Keys:
+def _keys_of(rule: Rule) -> Keys:
     return ("mapping", rule.number - 1)
 
 
@@ -216,13 +216,13 @@ def _check_conditions(rule: Rule, complaints: Complaints) -> None:
         bare = re.split(r"[:/}]", rule.document.strip())[-1]
         advice = f'"{bare}"' if _LOCAL_NAME.fullmatch(bare) else "one like Invoice, without a prefix"
         sentence = f'"{rule.document}" is not the name of an element; write {advice}'
-        complaints.add(sentence, (*_place(rule), "document"))
+        complaints.add(sentence, (*_keys_of(rule), "document"))
     if rule.file is not None and _matches_no_name(rule.file):
         sentence = r"matches no file name, and it is compared only with names; write one like INV-.*\.xml"
-        complaints.add(sentence, (*_place(rule), "file"))
+        complaints.add(sentence, (*_keys_of(rule), "file"))
     if rule.customization is not None and rule.customization != rule.customization.strip():
         sentence = "begins or ends with a blank, which no CustomizationID does; write it without"
-        complaints.add(sentence, (*_place(rule), "customization"))
+        complaints.add(sentence, (*_keys_of(rule), "customization"))
 
 
 def _matches_no_name(pattern: NamePattern) -> bool:
@@ -234,7 +234,7 @@ def _check_values(rule: Rule, earlier: Sequence[Rule], complaints: Complaints) -
     values = rule.values
     for field, value in values.items():
         if value == Template(""):
-            complaints.add("an empty text sets nothing; write one, or delete the key", (*_place(rule), field))
+            complaints.add("an empty text sets nothing; write one, or delete the key", (*_keys_of(rule), field))
     lost: dict[str, Rule] = {}
     for other in reversed(earlier):
         if _includes(other, rule):
@@ -245,11 +245,11 @@ def _check_values(rule: Rule, earlier: Sequence[Rule], complaints: Complaints) -
             fields[str(lost[field])].append(field)
         sets = ", ".join(f"{winner} sets {' and '.join(won)}" for winner, won in fields.items())
         sentence = f"has no effect: {sets} for all of its documents; delete it, or move it up"
-        complaints.add(sentence, _place(rule))
+        complaints.add(sentence, _keys_of(rule))
         return
     for field, other in lost.items():
         sentence = f"has no effect: {other} sets it for all of the rule's documents; delete one of them"
-        complaints.add(sentence, (*_place(rule), field))
+        complaints.add(sentence, (*_keys_of(rule), field))
 
 
 def _includes(other: Rule, rule: Rule) -> bool:

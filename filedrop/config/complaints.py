@@ -50,7 +50,7 @@ class Complaints:
             self._doubtful.add(keys)
             self._said.append((line, f"{shown(keys)}: {sentence}"))
 
-    def place(self, keys: Keys) -> str:
+    def where(self, keys: Keys) -> str:
         """`file:line: key`, the line being that of the section where the key isn't written."""
         return f"{self._source}:{self._line(keys)}: {shown(keys)}"
 
@@ -61,7 +61,7 @@ class Complaints:
 
     def add_error(self, details: ErrorDetails) -> None:
         """Complain about what pydantic has found."""
-        self.add(_sentence(details), self.written(_place(details)))
+        self.add(_sentence(details), self.written(_keys_of(details)))
 
     def written(self, keys: Keys) -> Keys:
         """The place in the file of what stands at this one by now: entries before it may have been taken out."""
@@ -88,14 +88,14 @@ class Complaints:
             for details in wrong:
                 self.add_error(details)
             # The last entry of a list first, so that the others keep their numbers.
-            for details in sorted(wrong, key=_place, reverse=True):
-                keys, meant = _place(details), details.get("ctx", {}).get("meant")
-                self._take_out(values, keys, meant)
+            for details in sorted(wrong, key=_keys_of, reverse=True):
+                keys, meant = _keys_of(details), details.get("ctx", {}).get("meant")
+                self._correct(values, keys, meant)
                 if meant and len(keys) == 1:  # as misspelt, it was the place of no section
                     tell(meant)
 
-    def _take_out(self, values: dict[str, Any], keys: Keys, meant: str | None) -> None:
-        """Take out what is wrong, or the section that lacks it. A misspelt key is put right."""
+    def _correct(self, values: dict[str, Any], keys: Keys, meant: str | None) -> None:
+        """Remove what is wrong, or the section that lacks it. A misspelt key is put right."""
         place = self.written(keys)
         self._doubtful.add(place)
         *above, last = keys
@@ -105,11 +105,11 @@ class Complaints:
                 return  # gone already
             section = section[key]
         if section is None or isinstance(section, str):  # nothing is written there, or one instead of a list
-            self._take_out(values, tuple(above), None)
+            self._correct(values, tuple(above), None)
             return
         if isinstance(section, dict) and last not in section:
             if above:
-                self._take_out(values, tuple(above), None)
+                self._correct(values, tuple(above), None)
             else:
                 section[last] = {}  # accounts or companies: that there are none has been said
             return
@@ -140,7 +140,7 @@ def shown(keys: Keys) -> str:
     return "".join(f" {key + 1}" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
 
 
-def _place(details: ErrorDetails) -> Keys:
+def _keys_of(details: ErrorDetails) -> Keys:
     """Where the error is. The name of a company is the key that it stands under."""
     match details["loc"]:
         case ("companies", name, "name"):

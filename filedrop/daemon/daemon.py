@@ -133,7 +133,7 @@ class Daemon:
         )
         self.accounts: list[Account] = []  # replaced, never changed: other threads read it
         for name in filter(self.serves, config.accounts):
-            self.take(self.build(config, name))
+            self.serve(self.build(config, name))
 
     def serves(self, account: str | None) -> bool:
         """Whether this host is to serve an account, or what no account has (None)."""
@@ -153,7 +153,7 @@ class Daemon:
         self.config = config
         self._named.replace(config.folders)
 
-    def take(self, account: Account) -> None:
+    def serve(self, account: Account) -> None:
         """Serve an account. Raises JournalError, and nothing of the account has begun then."""
         order = list(self.config.accounts)
         left = left_behind(self.config, self.journal) if self._is_started else {}

@@ -290,7 +290,7 @@ class Hosting(Share):
             return
         able = [host for host in seen.hosts.values() if host == me or self._may_take(host)]
         late = {name for name, since in self._free_since.items() if now - since > 2 * self._takeover}
-        self._take(late.union(to_take(me, able, seen, self._free_since)))
+        self._lease(late.union(to_take(me, able, seen, self._free_since)))
         if self._offered not in self.known or seen.is_taken(self._offered, but=me):
             self._offered = ""
         if self._shares and not self._offered and not self._drained & self.mine:
@@ -298,9 +298,9 @@ class Hosting(Share):
             self.spare = to_spare(me, takes, seen, self.known, time.time())
         self._look_for_folders(is_wanted=self._shares and is_short(me, able, seen))
 
-    def _take(self, leases: Iterable[str]) -> None:
+    def _lease(self, leases: Iterable[str]) -> None:
         for name in sorted(leases):
-            if self._hosts.take(name):
+            if self._hosts.lease(name):
                 self._drained -= {name}  # first: who finds it among ours is to serve it
                 self._offered = "" if name == self._offered else self._offered
                 with self._lock:

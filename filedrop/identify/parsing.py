@@ -77,7 +77,7 @@ class Parse:
         left = iter(pieces)
         try:
             for piece in left:
-                self._take(piece)
+                self._feed(piece)
             parser.Parse(b"", True)  # noqa: FBT003 - a C function, which takes no keyword
         except expat.ExpatError as error:
             raise DocumentError(self._not_well_formed(error, form, left)) from error
@@ -99,7 +99,7 @@ class Parse:
         why = foreign or expat.ErrorString(error.code)
         return Text.of(kind, line=error.lineno, column=error.offset + 1, why=why)
 
-    def _take(self, piece: bytes) -> None:
+    def _feed(self, piece: bytes) -> None:
         self._last = self._last[-_OVERLAP:] + piece
         self.size += len(piece)
         self._before = self.size - len(self._last)

@@ -184,7 +184,7 @@ def _parsed(content: bytes, columns: tuple[str, str] | None) -> tuple[Sequence[s
     entries: dict[str, str] = {}
     rows = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     header = [cell.strip() for cell in next(rows, [])]
-    key_at, value_at = (_place(column, header) for column in columns) if columns else (0, 1)
+    key_at, value_at = (_index_of(column, header) for column in columns) if columns else (0, 1)
     wanted = len(header) if columns else 2
     for row in rows:
         if not any(cell.strip() for cell in row):
@@ -201,7 +201,7 @@ def _parsed(content: bytes, columns: tuple[str, str] | None) -> tuple[Sequence[s
     return header, entries
 
 
-def _place(column: str, header: Sequence[str]) -> int:
+def _index_of(column: str, header: Sequence[str]) -> int:
     """Where a column is. Raises ValueError where the header has none with this name, or several."""
     places = [place for place, name in enumerate(header) if looks_like(name, column)]
     if not places:

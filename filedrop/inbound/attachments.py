@@ -165,7 +165,7 @@ def unpack(
     unpacking = _Unpacking(temporary, ask)
     try:
         for event in embedded(document, reading.form):
-            unpacking.take(event)
+            unpacking.feed(event)
     except BaseException:
         unpacking.give_up(leftovers)
         raise
@@ -188,7 +188,7 @@ class _Unpacking:
         self._file: BinaryIO | None = None
         self._fault = ""
 
-    def take(self, event: Begun | bytes | Ended) -> None:
+    def feed(self, event: Begun | bytes | Ended) -> None:
         match event:
             case Begun():
                 self._begin(event)

@@ -64,7 +64,7 @@ class Fetches:
         """Whether there is a message that was fetched, or a letter and room for it."""
         return not self.whole.empty() or not (mailbox.empty() or self.room <= 0)
 
-    def take_whole(self) -> list[Arrival]:
+    def pop_whole(self) -> list[Arrival]:
         """The next messages that were fetched, up to a batch."""
         return [self.whole.get() for _ in range(min(BATCH, self.whole.qsize()))]
 
@@ -162,7 +162,7 @@ class InboundDelivery:
 
     def _read_mail(self) -> list[Arrival]:
         """Read the letters, up to a batch of messages. Returns these."""
-        arrivals = self._fetches.take_whole()
+        arrivals = self._fetches.pop_whole()
         most = len(arrivals) + self._fetches.room
         while len(arrivals) < most and not self._mailbox.empty():
             match self._mailbox.get():

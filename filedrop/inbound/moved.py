@@ -183,12 +183,12 @@ class Announcement(NamedTuple):
 
 def announced(due: datetime, language: str) -> Announcement:
     """The note on an answer that is sent then."""
-    return _note(_DUE, language, time=date(due, language))
+    return _in_words(_DUE, language, time=date(due, language))
 
 
 def kept_back(file: str, language: str) -> Announcement:
     """The note on a file in a folder that was moved as a whole, which isn't answered because of another file in it."""
-    return _note(_KEPT, language, file=file)._replace(is_kept=True)
+    return _in_words(_KEPT, language, file=file)._replace(is_kept=True)
 
 
 def announcement(given: Sequence[GivenAnswer], language: str) -> Announcement:
@@ -196,22 +196,22 @@ def announcement(given: Sequence[GivenAnswer], language: str) -> Announcement:
     *earlier, answer = given
     document = answer.document
     if document is None and answer.is_placed:
-        return _note(_REPLACED, language, is_final=True)
+        return _in_words(_REPLACED, language, is_final=True)
     if document is None:
-        return _note(_WAITS if earlier else _GOES, language)
+        return _in_words(_WAITS if earlier else _GOES, language)
     match document.state:
         case State.SENT | State.DELIVERED:
             when = date(document.accepted or answer.at, language)
-            return _note(_SENT, language, is_final=document.state is State.DELIVERED, time=when)
+            return _in_words(_SENT, language, is_final=document.state is State.DELIVERED, time=when)
         case State.FAILED:
-            return _note(_FAILED, language, is_final=True, file=document.file)
+            return _in_words(_FAILED, language, is_final=True, file=document.file)
         case State.TAKEN:
-            return _note(_REPLACED if document.is_replaced else _TAKEN, language, is_final=True, file=document.file)
+            return _in_words(_REPLACED if document.is_replaced else _TAKEN, language, is_final=True, file=document.file)
         case _:
-            return _note(_GOES, language)
+            return _in_words(_GOES, language)
 
 
-def _note(text: str, language: str, *, is_final: bool = False, **values: str) -> Announcement:
+def _in_words(text: str, language: str, *, is_final: bool = False, **values: str) -> Announcement:
     return Announcement(f"{translated(text, language).format(**values)}\n".encode(), is_final)
 
 

@@ -102,7 +102,7 @@ class Statuses:
         for status in sorted(due, key=lambda status: status.attempts)[:MOST]:
             with self._lock:
                 self._under_way.add(status)
-            self._context.fetchers.submit(Task(partial(self._take, status, now), partial(self._end, status)))
+            self._context.fetchers.submit(Task(partial(self._read_and_mark, status, now), partial(self._end, status)))
 
     def _status(self, message: Message) -> _Status:
         """What is held of a message."""
@@ -130,7 +130,7 @@ class Statuses:
         for response in self._context.journal.responses.record_known([*by_response]) if left else ():
             by_response[response].is_recorded = True
 
-    def _take(self, status: _Status, asked: datetime) -> None:
+    def _read_and_mark(self, status: _Status, asked: datetime) -> None:
         """Read a status, unless that was done, and mark it as read if it is recorded. By a fetcher.
 
         `asked`: when the access point was asked for the inbox.

@@ -154,7 +154,7 @@ class Hosts:
                 _remove(session, host.incarnation, is_stopped=False)
         return True
 
-    def take(self, lease: str) -> bool:
+    def lease(self, lease: str) -> bool:
         """Take what is free, unless a host serves by other settings. Returns whether it is ours now."""
         values = self._values(lease=lease)
         with self._open() as session, session.transaction():

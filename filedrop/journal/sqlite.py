@@ -85,7 +85,7 @@ class Sqlite(Engine):
         self._is_behind = True  # is there something in the -wal that the file lacks?
         self._is_due = False  # a checkpoint
         self._seen = -1  # commits
-        self.is_whole = take_closed(path) if is_daemons else False
+        self.is_whole = pop_closed(path) if is_daemons else False
         with self._translated():
             try:
                 clear_strange_wal(path)
@@ -327,7 +327,7 @@ def note_closed(path: Path) -> None:
         note.write_text(_state_of(path), "ascii")
 
 
-def take_closed(path: Path) -> bool:
+def pop_closed(path: Path) -> bool:
     """Whether the journal at `path` is new, or as it was when it was closed. Its note is taken away."""
     note = _note_of(path)
     try:

@@ -55,7 +55,7 @@ class Window:
         """Whether this document is in it."""
         return document_id in self._under_way
 
-    def take(self, document_id: str) -> bool:
+    def admit(self, document_id: str) -> bool:
         """Add a document that is about to be sent. Returns False where there is no room for it."""
         with self._lock:
             if self.room > 0:
@@ -91,7 +91,7 @@ class NewNumbers:
         self._latest: set[int] = set()  # those above it
         self._lock = threading.Lock()
 
-    def take(self, number: int, recorded: Callable[[], int]) -> bool:
+    def use(self, number: int, recorded: Callable[[], int]) -> bool:
         """Whether a number is new; False where a document may have it. It is new no more.
 
         `recorded` returns the highest number in the journal; it is called once, and its errors are raised.

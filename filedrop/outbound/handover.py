@@ -197,7 +197,7 @@ class Handover:
             raise
         claims = list[Claim]()
         for letter in passed:
-            if letter.judgement and self._shared.window.take(letter.document.id):
+            if letter.judgement and self._shared.window.admit(letter.document.id):
                 self._under_way.discard(letter.document.id)
                 claims.append(Claim(letter.judgement.document, letter.opened))
             else:
@@ -221,7 +221,7 @@ class Handover:
             except BaseException:
                 _close(ready)
                 raise
-            claims = [claim for claim in ready if self._shared.window.take(claim.document.id)]
+            claims = [claim for claim in ready if self._shared.window.admit(claim.document.id)]
         with contextlib.ExitStack() as each:  # the last comes first, and whichever fails, the others are done
             each.callback(self._validate if is_validated else self._begin, claims)
             each.callback(self._leave, [claim for claim in ready if claim not in claims])

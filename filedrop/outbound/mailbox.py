@@ -109,7 +109,7 @@ class FileEvents:
             if not isinstance(event, Written):
                 self._are_urgent = True
 
-    def take(self) -> Taken:
+    def pop(self) -> Taken:
         """Take all events."""
         with self._lock:  # at once: what comes in between would be lost
             taken = Taken(list(self._last.values()), self._are_lost, self._are_urgent)
@@ -143,10 +143,10 @@ class Mailbox:
         """Whether documents have come back. Thread-safe."""
         return bool(self._returned or self._validated)
 
-    def take_returned(self, most: int) -> list[Returned]:
+    def pop_returned(self, most: int) -> list[Returned]:
         """The next documents that have come back from senders and follower, at most `most`."""
         return [self._returned.popleft() for _ in range(min(most, len(self._returned)))]
 
-    def take_validated(self) -> list[Validated]:
+    def pop_validated(self) -> list[Validated]:
         """The documents that have come back from their validation."""
         return [self._validated.popleft() for _ in range(len(self._validated))]

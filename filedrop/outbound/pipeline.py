@@ -142,7 +142,7 @@ class OutboundPipeline:
                     self.health.report_unavailable(why)  # what comes back stays where it is
                 has_news = self._read_mail()
                 if self.due() <= self._shared.steady():
-                    self._take_step()
+                    self._step_on()
         except FolderUnavailable as error:  # as `look` finds it, but just before a post
             self.health.report_unavailable(str(error))
         except BaseException:
@@ -153,7 +153,7 @@ class OutboundPipeline:
         has_news = (has_news or self._moves.total > moved) and self._handover.is_idle()
         self._shared.account.end_step(has_news=has_news)
 
-    def _take_step(self) -> None:
+    def _step_on(self) -> None:
         if self._shared.steady() >= self.reconciliation.next and self._stillness.holds():
             self.reconciliation.put_off()
             self.scanner.note_unchanged(self._shared.steady())
@@ -165,7 +165,7 @@ class OutboundPipeline:
             is_available = self._take_up_folder()
             is_known = self.folder.branching.rest == 0.0
             if is_available:
-                self._take_further()
+                self._go_further()
                 if not self.reconciliation.is_under_way:
                     self._stillness.note()
                 self._not_before = -math.inf
@@ -282,7 +282,7 @@ class OutboundPipeline:
         """Do what must not keep documents from being sent, whatever happens in it."""
         self._shared.guard.make(f"{self.folder.path}: {what}", job, None)
 
-    def _take_further(self) -> None:
+    def _go_further(self) -> None:
         is_woken, self._is_woken = self._is_woken, False
         sends = self._may_send()
         if is_woken:  # by a scan, or by a document that waits again: it may be an answer that a later one replaces
@@ -326,12 +326,12 @@ class OutboundPipeline:
             self.is_hindered = False
             self._is_woken, self._not_before = True, -math.inf  # after an error, too
         has_news = mailbox.has_documents() or self._handover.may_post_passed()
-        while batch := mailbox.take_returned(BATCH):
+        while batch := mailbox.pop_returned(BATCH):
             self._put_away(batch)
         if mailbox.has_documents() or self._handover.may_post_passed():
             sends = not self.health.trouble and self._may_send()
             # Where none has a verdict, they may break off again at once: the next scan tries.
-            validated = mailbox.take_validated()
+            validated = mailbox.pop_validated()
             self.is_hindered |= any(letter.never_began for letter in validated)
             self._is_woken |= self._handover.go_on(validated, sends=sends)
         self._moves.flush()

@@ -66,7 +66,7 @@ class Scanner:
 
     def is_closed(self, name: str) -> bool:
         """Whether a file's writer has closed it, and nobody has written it since, as far as the system has told."""
-        self._take_events()
+        self._pop_events()
         return name in self._closed
 
     def note_written(self, name: str) -> None:
@@ -75,7 +75,7 @@ class Scanner:
 
     def scan(self, names: Iterable[str], now: float) -> None:
         """Fill `ready` with up to LISTED names worth a look, sorted. Forget names not listed. Raises as `names`."""
-        self._take_events()  # before the listing, which may miss what comes later
+        self._pop_events()  # before the listing, which may miss what comes later
         self._is_woken = False
         try:
             self._list(names, now)
@@ -83,8 +83,8 @@ class Scanner:
             self._is_woken = True
             raise
 
-    def _take_events(self) -> None:
-        taken = self._events.take()
+    def _pop_events(self) -> None:
+        taken = self._events.pop()
         if taken.are_urgent:
             self._is_woken = True
         if taken.are_lost:

@@ -158,7 +158,7 @@ def _accepted(shared: Context, document: Document, message: Message) -> Message:
 def _is_recorded(shared: Context, document: Document, message: Message) -> bool:
     """Whether the journal has this message as another document's. Raises JournalError."""
     numbers = shared.journal.numbers
-    is_new = shared.numbers.take(message.msg_no, lambda: numbers.highest(document.identity))
+    is_new = shared.numbers.use(message.msg_no, lambda: numbers.highest(document.identity))
     return not is_new and numbers.is_owned(document.identity, message, document.company)
 
 

@@ -125,14 +125,14 @@ class _Parties(Scan):
         """Begin an element of a party."""
         if name == _ENDPOINT:
             party.ids += 1
-            party.start = party.end = self.place
+            party.start = party.end = self.offset
             self._begun = self.line, self.is_empty
         elif party.start < 0 and name not in _BEFORE_ENDPOINT:
-            party.start = party.end = self.place
+            party.start = party.end = self.offset
 
     def end(self, name: str) -> None:
         """An element ends."""
-        place, party = self.place, self._party
+        place, party = self.offset, self._party
         if party is not None and self.depth == _PARTY_DEPTH + 1 and self._begun is not None and name == _ENDPOINT:
             line, is_empty = self._begun
             tag = b"" if is_empty else self.tag  # the end of an empty element is the end of its tag

@@ -127,7 +127,7 @@ class _Place(Scan):
             return
         if self._reached == len(self._way):
             if name in self._following:
-                self.start = self.place
+                self.start = self.offset
         elif name == self._way[self._reached] and not self.is_empty:
             self._reached += 1
             if self._reached == len(self._way):
@@ -137,7 +137,7 @@ class _Place(Scan):
         """An element ends."""
         if self.depth == self._reached:
             if self.start < 0 and self._reached == len(self._way):
-                self.start = self.place
+                self.start = self.offset
             self._reached -= 1
 
 

@@ -56,7 +56,7 @@ class Scan:
         """An element ends."""
 
     @property
-    def place(self) -> int:
+    def offset(self) -> int:
         """Where the parser is, in bytes: at the beginning of a tag."""
         return self._parser.CurrentByteIndex
 
@@ -70,7 +70,7 @@ class Scan:
         """The tag at which the parser is, as it is written."""
         tag = _TAG.match(self._parser.GetInputContext() or b"")
         if tag is None:
-            raise AssertionError(self.place)  # expat has all of a tag that it reports
+            raise AssertionError(self.offset)  # expat has all of a tag that it reports
         return tag[0]
 
     @property

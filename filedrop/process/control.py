@@ -23,7 +23,7 @@ class Control:
         """Ask for a reload; the daemon looks for that each second."""
         self._is_reload_asked = True
 
-    def take_reload(self) -> bool:
+    def pop_reload(self) -> bool:
         """Whether a reload was asked for since the last call."""
         was_asked, self._is_reload_asked = self._is_reload_asked, False
         return was_asked

@@ -65,10 +65,10 @@ class Loop:
             if self._stopped.is_set():
                 return
             self._wanted, before = 0.0, self._progress()
-            error = self._guard.attempt(self._thread.name, self._take_turn)
+            error = self._guard.attempt(self._thread.name, self._go_round)
             now, is_idle = time.monotonic(), self._wanted <= 0 and self._progress() == before
             pausing.note(now, has_failed=error is not None, is_idle=is_idle)
             self._woken.wait(max(0.0, min(self._wanted, LONGEST_SLEEP), pausing.until - now))
 
-    def _take_turn(self) -> None:
+    def _go_round(self) -> None:
         self._wanted = self._turn()

@@ -75,7 +75,7 @@ class _Growing:
             raise NotReadable(f"can't be shown: its elements are nested more than {_DEEPEST} deep")
         if len(attributes) > _MOST_ATTRIBUTES:
             raise NotReadable(f"can't be shown: an element has more than {_MOST_ATTRIBUTES} attributes")
-        self._take(_ELEMENT + sum(len(key) + len(value) for key, value in attributes.items()))
+        self._count(_ELEMENT + sum(len(key) + len(value) for key, value in attributes.items()))
         named: dict[str | bytes, str | bytes] = {
             _clark(key): value for key, value in attributes.items() if key != NUMBER
         }
@@ -92,10 +92,10 @@ class _Growing:
 
     def _text(self, text: str) -> None:
         if not self._is_embedded:
-            self._take(len(text))
+            self._count(len(text))
             self.builder.data(text)
 
-    def _take(self, size: int) -> None:
+    def _count(self, size: int) -> None:
         self._room -= size
         if self._room < 0:
             raise NotReadable(

@@ -115,7 +115,7 @@ def render(
         row=partial(_row, guard, place / "STATUS.html", language),
         answer=lambda sent: _answer(sent.answer, language),
         page=lambda received: _link(readable.get((received.company, received.file)), place),
-        note=lambda item, matter: _note(item, matter, place),
+        note=lambda item, matter: _address_of_note(item, matter, place),
         guide=guide.in_html(language) if company else None,
         version=__version__,
         color=_LEVELS[level],
@@ -170,7 +170,7 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _note(item: Item, matter: Matter, place: Path) -> str:
+def _address_of_note(item: Item, matter: Matter, place: Path) -> str:
     """The relative address of the note beside a document that failed, "" where there is none."""
     if matter["kind"] != "failed" or not item["why"] or isinstance(item["why"], ForAdministrators):
         return ""

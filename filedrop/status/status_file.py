@@ -192,7 +192,7 @@ class StatusFile:
 
     def _survey_and_write(self, part: DaemonPart, now: datetime, *, running: bool) -> None:
         asked_for = self._pages.readable(now).values()
-        self._last = status = self._survey.take(part, running=running, now=now, asked_for=asked_for)
+        self._last = status = self._survey.look(part, running=running, now=now, asked_for=asked_for)
         self._tell_manager(status)
         if not (self._writer and self._writer.is_alive()):
             writer = threading.Thread(

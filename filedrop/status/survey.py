@@ -189,16 +189,16 @@ class Survey:
         self._removed = RemovedFolders(config)
         self._guard = Guard(log)
 
-    def take(
+    def look(
         self, part: DaemonPart, *, running: bool | None, now: datetime, asked_for: Collection[Path] = ()
     ) -> Status:
         """The status now, with the daemon's `part` of it. `snapshots` say which of the files `asked_for` are there."""
         try:
-            return self._take(self._journal, part, asked_for, running=running, now=now)
+            return self._status(self._journal, part, asked_for, running=running, now=now)
         except JournalError as error:
-            return self._take(None, replace(part, journal=str(error)), asked_for, running=running, now=now)
+            return self._status(None, replace(part, journal=str(error)), asked_for, running=running, now=now)
 
-    def _take(
+    def _status(
         self,
         journal: Journal | None,
         part: DaemonPart,
@@ -212,7 +212,7 @@ class Survey:
         repeated = find_repeated(journal, config, guard, now) if journal else []
         strays = (Path(stray["path"]) for found in part.strays.values() for stray in found.listed)
         twice = (path for document in repeated for path in document.paths())
-        self._look(part, [*part.waiting, *strays, *twice, *asked_for])
+        self._look_into_folders(part, [*part.waiting, *strays, *twice, *asked_for])
         known = read_records(journal, config, guard, now) if journal else Recorded()
         accounts = {name: _account(name, part, known, running=running) for name in config.accounts}
         companies = {
@@ -290,7 +290,7 @@ class Survey:
             start=start_command(Path(config.source)) if status["running"] is False else "",
         )
 
-    def _look(self, part: DaemonPart, asked_for: Iterable[Path]) -> None:
+    def _look_into_folders(self, part: DaemonPart, asked_for: Iterable[Path]) -> None:
         """Look into the folders, also for these files; what the daemon knows of folders is included."""
         self.snapshots = self._folders.look(asked_for)
         for path, snapshot in self.snapshots.items():

@@ -248,7 +248,7 @@ def _of_content(error: ContentError, document: _Element) -> dict[str, Any]:
         what = "there is more than one value where only one belongs"
     else:
         what = f'"{values[0]}" is not a value that belongs here' if values else "the content has the wrong type"
-    xpath, line = place_of(values, document)
+    xpath, line = location_of(values, document)
     said = f"{what}; {error.facts['rules']} ends with: {error.facts['said']}"
     return _finding("", said, is_fatal=True, xpath=xpath, line=line)
 
@@ -312,7 +312,7 @@ def without_values(said: str) -> str:
     return _QUOTED.sub('""', said)
 
 
-def place_of(values: Sequence[str], document: _Element) -> tuple[str, int | None]:
+def location_of(values: Sequence[str], document: _Element) -> tuple[str, int | None]:
     """The path and the line of the element with the first of these values; "" and None where there is none.
 
     Several values are too many: then it is the second of two elements that stand beside each other and contain them.

@@ -60,7 +60,7 @@ def reported(world: World, kind: str, later: timedelta = LATE) -> dict[str, list
     """By company, the documents of this kind that need attention so much later."""
     now = world.clock() + later
     with world.locked() as journal:
-        status = Survey(world.configuration(), journal).take(DaemonPart(), running=None, now=now)
+        status = Survey(world.configuration(), journal).look(DaemonPart(), running=None, now=now)
     return {
         matter["company"]: sorted(_number(item["name"]) for item in matter["items"])
         for matter in status["matters"]

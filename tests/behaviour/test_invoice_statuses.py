@@ -102,7 +102,7 @@ def test_a_rejection_by_a_platform(french: World) -> None:
     assert "means Rejected" in french.filedrop("history", "invoice.xml").stdout
     config = french.configuration()
     with locked_state(french.state) as journal:
-        status = Survey(config, journal).take(DaemonPart(), running=True, now=datetime.now().astimezone())
+        status = Survey(config, journal).look(DaemonPart(), running=True, now=datetime.now().astimezone())
     (item,) = of_company(status, config.companies["acme"], config, ())["matters"][0]["items"]
     assert item["why"].endswith("Taux de TVA erron\xe9")
 

@@ -166,7 +166,7 @@ def test_as_long_as_they_are_there(make_world: Callable[..., World]) -> None:
 def reported(world: World) -> list[Item]:
     """The received documents that status reports as possible duplicates."""
     with world.locked() as journal:
-        status = Survey(world.configuration(), journal).take(DaemonPart(), running=True, now=datetime.now(UTC))
+        status = Survey(world.configuration(), journal).look(DaemonPart(), running=True, now=datetime.now(UTC))
     found = [matter for matter in status["matters"] if matter["kind"] == "repeated"]
     assert [(matter["company"], matter["number"]) for matter in found] == [
         ("acme", len(matter["items"])) for matter in found

@@ -298,7 +298,7 @@ def test_what_is_shown(make: Callable[..., tuple[World, Life]], clock: Clock) ->
     survey = Survey(life.service.config, life.journal)
 
     def status(days: float) -> Status:
-        return survey.take(DaemonPart(), running=True, now=clock.true() + timedelta(days=days))
+        return survey.look(DaemonPart(), running=True, now=clock.true() + timedelta(days=days))
 
     now = status(0)
     assert (now["companies"]["acme"]["unreachable"], now["companies"]["acme"]["failed"]) == (2, 0)

@@ -124,7 +124,7 @@ def test_check_before_the_access_point_was_asked(world: World) -> None:
     for seconds, found in ((5, ("Everything is working.", 0)), (120, ("The access point hasn't answered yet.", 3))):
         configured = (now - timedelta(seconds=seconds)).isoformat()
         told = DaemonPart(heard=now.isoformat(), accounts={"main": NO_REPORT}, configured=configured)
-        line, exit_status = checked(Survey(world.configuration(), None).take(told, running=True, now=now), now)
+        line, exit_status = checked(Survey(world.configuration(), None).look(told, running=True, now=now), now)
         assert (line.partition(" (")[0], exit_status) == found
 
 
@@ -165,7 +165,7 @@ def test_check_where_no_daemon_reports(world: World) -> None:
     world.run_once()
     now = datetime.now().astimezone()
     told = DaemonPart(heard=now.isoformat(), accounts={"main": {**NO_REPORT, "reachable": True, "login": "ok"}})
-    status = Survey(world.configuration(), None).take(told, running=None, now=now)
+    status = Survey(world.configuration(), None).look(told, running=None, now=now)
     assert checked(status, now) == ("Everything is working.", 0)
     line, exit_status = checked(status, now + timedelta(minutes=6))
     assert (line[:33], exit_status) == ("filedrop reported nothing since 2", 1)
@@ -204,7 +204,7 @@ def test_an_account_that_is_not_away(world: World, happens: str, verdict: str, t
     assert world.filedrop("run", "--once").returncode == 3
     told = daemon_file.read(world.state)
     now = datetime.now().astimezone()
-    status = Survey(world.configuration(), None).take(told, running=True, now=now)
+    status = Survey(world.configuration(), None).look(told, running=True, now=now)
     line, exit_status = checked(status, now)
     assert (line.partition(" (")[0], exit_status) == (verdict, 3)
     assert status["accounts"]["main"]["condition"] == happens
@@ -247,7 +247,7 @@ def test_what_the_disk_refuses(world: World) -> None:
     world.drop("invoice.xml", invoice("1"))
     folder, refused = str(world.outbound), "files can't be moved or written here: Permission denied"
     told = DaemonPart(warnings={folder: f"{refused}; scanned alone"}, refused={folder: refused})
-    status = Survey(world.configuration(), None).take(told, running=True, now=datetime.now().astimezone())
+    status = Survey(world.configuration(), None).look(told, running=True, now=datetime.now().astimezone())
     assert status["companies"]["acme"]["reasons"]["waiting"] == f"{folder}: {refused}"
 
 

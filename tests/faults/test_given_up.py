@@ -44,7 +44,7 @@ def give_up(world: World, service: Daemon) -> None:
 
 def take(world: World, service: Daemon) -> None:
     """Take the account again."""
-    service.take(service.build(world.configuration(), "main"))
+    service.serve(service.build(world.configuration(), "main"))
 
 
 def unfinished(service: Daemon, world: World) -> int:

@@ -70,7 +70,7 @@ def two(database: str) -> Iterator[tuple[Postgres, Hosts, Hosts]]:
 def test_one_that_lives_is_not_replaced(two: tuple[Postgres, Hosts, Hosts]) -> None:
     """A sign of life since it was watched keeps a host in its place, however long nothing was seen of it."""
     engine, a, b = two
-    assert a.take(CHORES)
+    assert a.lease(CHORES)
     watched = b.beat().hosts["a"]
     a.beat()
     assert not b.replace(watched)
@@ -81,14 +81,14 @@ def test_one_that_lives_is_not_replaced(two: tuple[Postgres, Hosts, Hosts]) -> N
 def test_what_it_served_is_free(two: tuple[Postgres, Hosts, Hosts]) -> None:
     """One that is replaced serves nothing, writes nothing, takes nothing, and learns it with its next sign of life."""
     engine, a, b = two
-    assert a.take(CHORES)
-    assert not b.take(CHORES)
+    assert a.lease(CHORES)
+    assert not b.lease(CHORES)
     assert b.replace(b.beat().hosts["a"])
-    assert b.take(CHORES)
+    assert b.lease(CHORES)
     with pytest.raises(JournalError, match="another host has replaced this one"):
         Journal(engine).documents.record(drop(1))
     with pytest.raises(JournalError):
-        a.take("account/main")
+        a.lease("account/main")
     assert a.beat().beat is None
 
 
@@ -98,14 +98,14 @@ def test_hosts_with_other_settings(two: tuple[Postgres, Hosts, Hosts]) -> None:
     a.say('{"root": "/here"}')
     b.say('{"root": "/there"}')
     assert a.beat().leases == b.beat().leases == {}
-    assert a.take("account/north")
-    assert not b.take("account/south")
+    assert a.lease("account/north")
+    assert not b.lease("account/south")
     b.say('{"root": "/here"}', takes='["account/north"]')
     b.beat()
-    assert b.take("account/south")
+    assert b.lease("account/south")
     a.give_back("account/north")
     a.say('{"root": "/there"}')
-    assert not a.take("account/north")
+    assert not a.lease("account/north")
 
 
 def test_hosts_that_take_together(two: tuple[Postgres, Hosts, Hosts]) -> None:
@@ -117,7 +117,7 @@ def test_hosts_that_take_together(two: tuple[Postgres, Hosts, Hosts]) -> None:
     for nth in range(10):
         leases = {host: f"{host.me.name}{nth}" for host in (a, b)}
         with ThreadPoolExecutor() as pool:
-            taken = list(pool.map(lambda host, lease: host.take(lease), leases, leases.values()))
+            taken = list(pool.map(lambda host, lease: host.lease(lease), leases, leases.values()))
         assert sorted(taken) == [False, True]
         for host, lease in leases.items():
             host.give_back(lease)
@@ -268,8 +268,8 @@ def test_hosts_that_are_gone(two: tuple[Postgres, Hosts, Hosts], database: str, 
         return run_here("--config", str(config), "hosts", "forget", name).returncode
 
     _, a, b = two
-    assert a.take(CHORES)
-    assert a.take(lease_of("main"))
+    assert a.lease(CHORES)
+    assert a.lease(lease_of("main"))
     assert run_here("--config", str(config), "hosts").returncode == 0
     b.leave()
     assert shown()["b"] == "stopped"

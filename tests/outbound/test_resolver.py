@@ -302,7 +302,7 @@ def test_what_is_on_the_wire_is_waited_for(bench: Bench) -> None:
     """While another upload may have made a message, nothing is decided by it, nor is a person asked."""
     document = doubtful(bench, cut_after, content=invoice("same"))
     other = doubtful(bench, reset_after_a_part, "other.xml", invoice("same"))
-    assert bench.desk.shared.window.take(other.id)
+    assert bench.desk.shared.window.admit(other.id)
     under_way = bench.life.journal.documents.record(other.but(state=State.SENDING))
     for _ in range(3):
         assert look(bench) == []

@@ -313,9 +313,9 @@ def test_numbers_that_are_new() -> None:
         asked.append(5)
         return 5
 
-    assert [numbers.take(number, highest) for number in (7, 6, 7, 5, 3, 8)] == [True, True, False, False, False, True]
-    assert all(numbers.take(number, highest) for number in range(9, 3 * LATEST))
-    assert not any(numbers.take(number, highest) for number in range(3 * LATEST))
+    assert [numbers.use(number, highest) for number in (7, 6, 7, 5, 3, 8)] == [True, True, False, False, False, True]
+    assert all(numbers.use(number, highest) for number in range(9, 3 * LATEST))
+    assert not any(numbers.use(number, highest) for number in range(3 * LATEST))
     assert asked == [5]
 
 

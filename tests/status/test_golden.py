@@ -103,7 +103,7 @@ def test_golden(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def outcomes(here: Scene) -> Iterator[tuple[str, str]]:
     """Everything that is shown in a situation, each with its name."""
     looked = Survey(here.config, here.journal if here.has_journal else None)
-    status = looked.take(here.daemon_part, running=here.is_running, now=here.now)
+    status = looked.look(here.daemon_part, running=here.is_running, now=here.now)
     yield "all.json", json.dumps(status, indent=1)
     with redirect_stdout(io.StringIO()) as printed:
         command._show(status)

@@ -24,7 +24,7 @@ def status_of(world: World, life: Life) -> Status:
     """What a running daemon reports now."""
     now = life.service.accounts[0].context.now()
     survey = Survey(world.configuration(), life.service.journal)
-    return survey.take(part_of(life.service.report()), running=True, now=now)
+    return survey.look(part_of(life.service.report()), running=True, now=now)
 
 
 def late(status: Status) -> list[Matter]:

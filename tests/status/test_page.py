@@ -189,7 +189,7 @@ def test_a_folder_that_hangs_since_it_was_looked_into(world: World, monkeypatch:
     monkeypatch.setattr(page_file, "PATIENCE", 0.5)
     with locked_state(world.state) as journal:
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
-        status = Survey(daemon.config, journal).take(DaemonPart(), running=True, now=datetime.now(UTC))
+        status = Survey(daemon.config, journal).look(DaemonPart(), running=True, now=datetime.now(UTC))
         with foreign(world.inbound, "fuse", answers=False):
             file = StatusFile(daemon.config, journal, world._log)
             with pytest.raises(TimeoutError, match=r"for 0\.5 seconds"):  # then the next survey says that it hangs

@@ -71,7 +71,7 @@ def test_a_document_that_was_taken(make_world: Callable[..., World]) -> None:
 def test_a_row_that_cannot_be_shown(world: World) -> None:
     """It is named, with a sentence in place of its content; the other rows are there, and the trouble is reported."""
     config = world.configuration()
-    status = Survey(config, None).take(DaemonPart(), running=True, now=NOW)
+    status = Survey(config, None).look(DaemonPart(), running=True, now=NOW)
     sent = Sent(NOW, "acme", "good.xml", "Invoice", "1", SELLER, None, 7, "delivered", "")  # type: ignore[arg-type]
     rows = [sent, sent._replace(file="<odd>.xml", state="odd"), sent._replace(file="other.xml")]
     happened = lately.Lately(rows, [], lately.days_until(NOW), lately.nothing(NOW).days)
@@ -116,7 +116,7 @@ def test_a_document_that_cannot_be_read(make_world: Callable[..., World]) -> Non
     world.run_once()
     damage(world, "UPDATE documents SET state = 'doubt', open = 1, warnings = 'odd' WHERE state = 'sent'")
     with locked_state(world.state) as journal:
-        status = Survey(world.configuration(), journal).take(DaemonPart(), running=True, now=NOW)
+        status = Survey(world.configuration(), journal).look(DaemonPart(), running=True, now=NOW)
     assert status["companies"]["acme"]["failed"] == 1
     (trouble,) = (matter["title"] for matter in status["matters"] if matter["kind"] == "trouble")
     assert trouble.startswith("which documents wait, are in doubt, are overdue or have warnings: an error in filedrop")
@@ -128,7 +128,7 @@ def test_a_message_that_cannot_be_read(world: World) -> None:
     world.run_once()
     damage(world, "UPDATE messages SET state = 'stuck', due = 'odd'")
     with locked_state(world.state) as journal:
-        status = Survey(world.configuration(), journal).take(DaemonPart(), running=True, now=NOW)
+        status = Survey(world.configuration(), journal).look(DaemonPart(), running=True, now=NOW)
     (trouble,) = (matter["title"] for matter in status["matters"] if matter["kind"] == "trouble")
     assert re.match(r"which messages of \w+ are stuck: an error in filedrop", trouble)
 
@@ -140,7 +140,7 @@ def test_a_file_from_beyond_the_calendar(world: World) -> None:
     world.run_once()
     for seconds in (-(10**15), 10**15):
         os.utime(world.outbound / "failed" / "nobody.xml.json", (seconds, seconds))
-        status = Survey(world.configuration(), None).take(DaemonPart(), running=True, now=NOW)
+        status = Survey(world.configuration(), None).look(DaemonPart(), running=True, now=NOW)
         (document,) = status["companies"]["acme"]["documents"]
         assert document["file"] == "nobody.xml"
 

@@ -43,7 +43,7 @@ def test_a_folder_that_is_refused(
         life.go_on(60)
         now = life.service.accounts[0].context.now()
         survey = Survey(world.configuration(), life.service.journal)
-        status = survey.take(part_of(life.service.report()), running=True, now=now)
+        status = survey.look(part_of(life.service.report()), running=True, now=now)
         folders = {matter["about"]: matter["title"] for matter in status["matters"] if matter["kind"] == "folder"}
         assert str(world.outbound) in str(folders)
         assert "exclusive rename" in str(folders)

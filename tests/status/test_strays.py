@@ -42,7 +42,7 @@ def status_of(world: World, life: Life) -> Status:
     """What the daemon shows."""
     survey = Survey(world.configuration(), life.journal)
     now = life.service.accounts[0].context.now()
-    return survey.take(part_of(life.service.report()), running=True, now=now)
+    return survey.look(part_of(life.service.report()), running=True, now=now)
 
 
 def strays(status: Status, company: str = "acme") -> list[str] | None:

@@ -234,7 +234,7 @@ def test_a_message_for_nobody_that_can_not_be_taken(make_world: Callable[..., Wo
     life = Life(world, clock)
     life.go_on(130)
     now = clock.now()
-    status = Survey(world.configuration(), life.journal).take(part_of(life.service.report()), running=True, now=now)
+    status = Survey(world.configuration(), life.journal).look(part_of(life.service.report()), running=True, now=now)
     (matter,) = status["matters"]
     assert (matter["kind"], matter["company"], matter["about"], matter["number"]) == ("stuck", "", "main", 1)
     assert matter["title"] == "1 stuck, for none of the companies"

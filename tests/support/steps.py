@@ -18,7 +18,7 @@ from typing import NamedTuple
 import filedrop
 
 HOUSE = Path(filedrop.__file__).parent
-TURNS = {"step", "turn", "tick", "look", "poll", "report", "follow", "take", "_tick"}
+TURNS = {"step", "turn", "tick", "look", "poll", "report", "follow", "_tick"}
 ROOMS = ("daemon", "inbound", "outbound", "alerts", "status", "cli.serving")  # whose turns
 WORK = ("daemon", "inbound", "outbound", "alerts", "status", "journal", "storage", "accesspoint", "validation")
 PARTS = tuple(f"filedrop.{room}." for room in (*WORK, "cli", "files", "identify", "process", "readable"))  # no words

@@ -62,7 +62,7 @@ class Watching(Life):
         self.service.workers.relieve = lambda: None  # type: ignore[method-assign] - nor is it to get some
         self._evidence = Evidence(world._log, self.service.now, self.service.steady, before)
         self._survey = Survey(self.service.config, self.service.journal)
-        self.status: Status = self._survey.take(part_of(self.service.report()), running=True, now=clock.now())
+        self.status: Status = self._survey.look(part_of(self.service.report()), running=True, now=clock.now())
 
     @property
     def kept(self) -> Kept:
@@ -163,7 +163,7 @@ class Watching(Life):
         files = {path: there.counts for path, there in snapshots if not there.trouble}
         self._evidence.look(lambda: Facts(self.service, files, {}, None))
         part = part_of(self._evidence.added_to(self.service.report()))
-        self.status = self._survey.take(part, running=True, now=self._clock.now())
+        self.status = self._survey.look(part, running=True, now=self._clock.now())
 
 
 class WatchingAll(Watching):
@@ -196,7 +196,7 @@ class WatchingAll(Watching):
         part, found = daemon_file.read(self.service.config.state), list[tuple[str, int]]()
         for journal in (self.service.journal, None):
             survey = Survey(self.service.config, journal)
-            take = partial(survey.take, part, running=True, now=self._clock.now())
+            take = partial(survey.look, part, running=True, now=self._clock.now())
             asked = threading.Thread(
                 target=lambda take=take: found.append(checked(take(), self._clock.now())), daemon=True
             )

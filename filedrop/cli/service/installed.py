@@ -50,10 +50,10 @@ class Unit:
                 for path in (folder / f"{unit_name}.d").glob("*.conf"):
                     drop_ins.setdefault(path.name, path)
         for path in (files[0], *(drop_ins[key] for key in sorted(drop_ins))):
-            unit._take(path.read_text("utf-8"))
+            unit._read_lines(path.read_text("utf-8"))
         return unit
 
-    def _take(self, text: str) -> None:
+    def _read_lines(self, text: str) -> None:
         for line in text.splitlines():
             key, is_set, value = line.partition("=")
             if not is_set or line.startswith(("#", ";")):
