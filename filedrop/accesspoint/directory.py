@@ -7,6 +7,7 @@ Its answer for a receiver is cached for all documents; a negative one only for a
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -54,7 +55,8 @@ class DirectoryAnswer:
 class ReceiverDirectory:
     """One account's directory. Thread-safe. `cache` is the age limit of answers, `steady` a monotonic clock in seconds.
 
-    `account` is the account's name for commands in notes, needed where there are several accounts.
+    `account` is the account's name for commands in notes, needed where there are several accounts. `pace`: the seconds
+    from one request to the next at least, if only one thread asks. `trouble` is why it gave no answer, "" if it did.
     """
 
     def __init__(
@@ -63,9 +65,11 @@ class ReceiverDirectory:
         *,
         cache: timedelta,
         steady: Callable[[], float],
-        log: structlog.stdlib.BoundLogger,
+        log: structlog.stdlib.BoundLogger | None = None,
         account: str = "",
+        pace: float = 0.0,
     ) -> None:
+        self.trouble = ""
         self._access_point = access_point
         self._lookup = ("filedrop", "lookup", *(["--account", account] if account else []))
         self._cache = cache.total_seconds()
@@ -75,6 +79,12 @@ class ReceiverDirectory:
         self._asked: dict[tuple[str, str, bool], tuple[float, Future[DirectoryAnswer]]] = {}
         self._pairs = 0
         self._rests_until = -1.0
+        self._pace = pace
+        self._next = -1.0  # when the next request may be made
+
+    def known(self, receiver: str, kind: str) -> DirectoryAnswer:
+        """What it has of a receiver and documents with this local name."""
+        return self._answer(receiver, kind, self._cache)[0]
 
     def objection(self, ids: Ids) -> Fault | None:
         """Why the receiver would not get this document; None where no reason is known.
@@ -95,9 +105,10 @@ class ReceiverDirectory:
         """
         wanted, is_again = replace(ids, receiver=receiver or ids.receiver), asked_within is not None
         oldest = self._cache if asked_within is None else min(asked_within, OLD)
-        known, age = self._answer(wanted, oldest, is_again=is_again)
+        of = wanted.receiver, local_name(wanted.document_id)
+        known, age = self._answer(*of, oldest, is_again=is_again)
         if known.is_absent and age > OLD:
-            known, age = self._answer(wanted, OLD)
+            known, age = self._answer(*of, OLD)
         return False if known.is_absent else known.connected, age
 
     def has_somebody(self, ids: Ids, others: Iterable[str], *, asked_within: float) -> bool | None:
@@ -120,14 +131,22 @@ class ReceiverDirectory:
 
     def _known(self, ids: Ids, oldest: float) -> DirectoryAnswer:
         """The directory's answer, at most `oldest` seconds old."""
-        return self._answer(ids, oldest)[0]
+        return self._answer(ids.receiver, local_name(ids.document_id), oldest)[0]
 
-    def _answer(self, ids: Ids, oldest: float, *, is_again: bool = False) -> tuple[DirectoryAnswer, float]:
+    def _pause(self) -> None:
+        if not self._pace:
+            return
+        time.sleep(max(0.0, self._next - time.monotonic()))
+        self._next = time.monotonic() + self._pace
+
+    def _answer(
+        self, receiver: str, kind: str, oldest: float, *, is_again: bool = False
+    ) -> tuple[DirectoryAnswer, float]:
         """The directory's answer, at most `oldest` seconds old, and its age; one thread asks, the others wait for it.
 
         `is_again`: it is asked once more, after a first answer, which is kept by itself.
         """
-        key = (participant_key(ids.receiver), local_name(ids.document_id), is_again)
+        key = (participant_key(receiver), kind, is_again)
         with self._lock:
             now = self._steady()
             asked_at, answer = self._asked.get(key, (now, None))
@@ -144,13 +163,16 @@ class ReceiverDirectory:
         if mine:
             known = DirectoryAnswer()
             try:
-                known = look_up(self._access_point, ids.receiver, local_name(ids.document_id))
+                known = look_up(self._access_point, receiver, kind, pause=self._pause)
+                self.trouble = ""
                 self._pairs += len(known.accepts or ())
             except AccessPointError as error:
                 with self._lock:
                     self._rests_until = self._steady() + EACH_MINUTE.seconds()
                     self._asked.pop(key, None)
-                self._log.info("directory.away", why=str(error))
+                self.trouble = str(error)
+                if self._log is not None:
+                    self._log.info("directory.away", why=self.trouble)
             finally:  # else waiting threads hang
                 answer.set_result(known)
         return answer.result(), now - asked_at

@@ -141,7 +141,7 @@ class _Trial:
             document, text = self._apply(candidate, by, rehearsed)
             if document is None or not self._is_set(document):
                 continue
-            if document.error is None and self._rehearsal.ask(document).reach(document) == REACHABLE:
+            if document.error is None and self._rehearsal.reach(document) == REACHABLE:
                 corrected[rehearsed.file] = document
             else:
                 unconfirmed.add(text)
@@ -234,7 +234,7 @@ def _accepted_pairs(rehearsal: Rehearsal, group: Sequence[Rehearsed]) -> Iterato
     """The document ids and process ids that all these receivers accept for what the documents are."""
     accepted: list[set[Pair]] = []
     for receiver, document in {rehearsed.document.receiver: rehearsed.document for rehearsed in group}.items():
-        known = rehearsal.directories.ask(document.account, receiver or "", document.type or "").known
+        known = rehearsal.known(document.account, receiver or "", document.type or "")
         accepted.append(set(known.accepts or ()))
     known_id = group[0].document.document_id
     for document_id, process_id in sorted(set.intersection(*accepted)) if accepted else ():

@@ -14,19 +14,20 @@ import re
 import time
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from filedrop.accesspoint.directory import DirectoryAnswer, look_up, objection_to, with_twin
+from filedrop.accesspoint.directory import UNKNOWN as ABSENT
+from filedrop.accesspoint.directory import DirectoryAnswer, ReceiverDirectory
 from filedrop.cli.dropped import STDIN, as_claimed, as_dropped, duplicate_of, opened_document
 from filedrop.cli.opening import journal_if_any, open_access_point
 from filedrop.config import Company, Config
 from filedrop.config.prepare import Prepare
 from filedrop.config.rules import load_rules
-from filedrop.errors import AccessPointError, ConfigError, DocumentError, FiledropError, NoVerdict, Unanswered
+from filedrop.errors import ConfigError, DocumentError, FiledropError, NoVerdict, Unanswered
 from filedrop.files.rights import explain
 from filedrop.identify import participants
 from filedrop.identify.identity import contradicted
@@ -40,7 +41,7 @@ from filedrop.outbound.identified import identified
 from filedrop.outbound.pdfs import pdf_for
 from filedrop.outbound.preparing import demand_attachment, in_memory, post_instead, read_of
 from filedrop.outbound.sender import duplicate, is_refused
-from filedrop.outbound.unreachable import DELIVERED_TO, must_ask
+from filedrop.outbound.unreachable import DELIVERED_TO, PROOF, must_ask
 from filedrop.outbound.upload import Changing
 from filedrop.outbound.validating import ask, invalid, warnings
 from filedrop.storage.folders import outbound_folder
@@ -48,9 +49,8 @@ from filedrop.texts import Text
 from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
-    from filedrop.accesspoint import AccessPoint
     from filedrop.config import Outbound
     from filedrop.identify import Identity, Reading
     from filedrop.model.document import Document
@@ -63,6 +63,7 @@ SENDS, ASIDE, FAILS, NOT_READY = "would send", "would be put aside", "would fail
 HAS_IDS = "has its ids"  # the verdict without a configuration, where nothing else is known
 REACHABLE, UNREACHABLE, UNKNOWN = "reachable", "unreachable", "unknown"
 PAUSE = 0.2  # seconds between two questions, so that they are no burden for an access point
+FOREVER = timedelta(days=1)  # for which an answer counts here
 A_LINK = "It is a symbolic link, and filedrop doesn't follow or send links. Name the file itself."
 _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line, for a spreadsheet
 
@@ -138,69 +139,6 @@ class Receiver(NamedTuple):
     account: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What an account's directory said of a receiver and a kind of document."""
-
-    known: DirectoryAnswer
-    lookup: tuple[str, ...]
-
-    def objection(self, document: Document) -> Fault | None:
-        """Why the receiver would not get this document; None where no reason is known."""
-        return objection_to(self.known, document.ids, self.lookup)
-
-    def reach(self, document: Document) -> str:
-        """Whether the receiver can be reached and takes this document."""
-        if self.objection(document) is not None:
-            return UNREACHABLE
-        return REACHABLE if self.known.connected else UNKNOWN
-
-
-class Directories:
-    """The directories of all accounts. Each question is asked once, and at most five requests are made a second."""
-
-    def __init__(self, config: Config, stack: ExitStack, *, offline: bool) -> None:
-        """`stack` closes the access points. `offline`: nobody is asked, and nothing is known."""
-        self.troubles: dict[str, str] = {}
-        """By account, why its directory can't be asked; it isn't asked again."""
-        self._config = config
-        self._stack = stack
-        self.offline = offline
-        self._access_points: dict[str, AccessPoint] = {}
-        self._answers: dict[tuple[str, str, str], DirectoryAnswer] = {}
-        self._next = 0.0
-
-    def ask(self, account: str, receiver: str, kind: str) -> Asked:
-        """Ask an account's directory about a receiver and documents with this local name."""
-        key = account, participant_key(receiver), kind
-        if key not in self._answers:
-            self._answers[key] = self._look_up(account, receiver, kind)
-        several = ["--account", account] if len(self._config.accounts) > 1 else []
-        return Asked(self._answers[key], ("filedrop", "lookup", *several))
-
-    def has_somebody(self, account: str, others: Iterable[str], kind: str, *, but: str) -> bool:
-        """Whether an account's directory has another receiver than `but`: one asked about before, or of these."""
-        known = [answer for (of, receiver, _), answer in self._answers.items() if (of, receiver) != (account, but)]
-        found = (self.ask(account, other, kind).known for other in others if participant_key(other) != but)
-        return any(answer.connected for answer in chain(known, found))
-
-    def _look_up(self, account: str, receiver: str, kind: str) -> DirectoryAnswer:
-        if self.offline or account in self.troubles:
-            return DirectoryAnswer()
-        try:
-            if account not in self._access_points:
-                opened = open_access_point(self._config.accounts[account])
-                self._access_points[account] = self._stack.enter_context(opened)
-            return look_up(self._access_points[account], receiver, kind, pause=self._pause)
-        except (AccessPointError, ConfigError) as error:
-            self.troubles[account] = str(error)
-            return DirectoryAnswer()
-
-    def _pause(self) -> None:
-        time.sleep(max(0.0, self._next - time.monotonic()))
-        self._next = time.monotonic() + PAUSE
-
-
 @dataclass
 class Rehearsal:
     """Judges documents one after the other, in a `with`.
@@ -220,7 +158,8 @@ class Rehearsal:
         config, stack = self.config, ExitStack()
         self._stack = stack
         self.rules = Rules(config.mapping, config.tables, source=config.source)
-        self.directories = Directories(config, stack, offline=self.offline)
+        self.unopened: dict[str, str] = {}
+        self._directories: dict[str, ReceiverDirectory] = {}
         self._journal = stack.enter_context(journal_if_any(config)) if config.source else None
         validation = config.validation
         if self.own_rules is not None:
@@ -266,11 +205,14 @@ class Rehearsal:
         found.document = document = as_claimed(self.config, by, file, opened, folder=folder, journal=self._journal)
         self._see_ids(found, read_of(opened), by)
         pdf = pdf_for(file, opened.status, read_of(opened), company.name, rules.prepare) if file != STDIN else None
-        asked = self.ask(document)
-        found.reach, objection = "" if self.offline else asked.reach(document), self._objection(document, asked)
-        found.advises_aside = asked.known.is_absent and rules.unreachable == "directory"
-        if objection and asked.known.is_absent and must_ask(document, rules) and self._is_believed(document, company):
-            raise RoadEnds(ASIDE, objection.message)
+        directory = self._directory_of(document.account)
+        objection = directory.objection(document.ids) if directory else None
+        found.reach = self.reach(document) if not self.offline else ""
+        found.advises_aside = bool(objection and objection.code == ABSENT) and rules.unreachable == "directory"
+        if directory and objection and objection.code == ABSENT and must_ask(document, rules):
+            delivered = self._journal.documents.delivered_to(company.name, DELIVERED_TO) if self._journal else ()
+            if directory.has_somebody(document.ids, (*company.participants, *delivered), asked_within=PROOF):
+                raise RoadEnds(ASIDE, objection.message)
         keep = partial(in_memory, rules.max_size, opened.status)
         post_instead(opened, document, rules, company.name, keep, pdf=pdf if rules.prepare.puts_pdfs else None)
         if copy := opened.copy:
@@ -335,24 +277,36 @@ class Rehearsal:
         rules = self.config.companies[document.company].apply_to(self.config.outbound)
         return identified(by, document, reading, rules, document.claimed)
 
-    def ask(self, document: Document) -> Asked:
-        """What the directory says of a document's receiver."""
-        return self.directories.ask(document.account, document.receiver or "", local_name(document.document_id))
+    def known(self, account: str, receiver: str, kind: str) -> DirectoryAnswer:
+        """What an account's directory has of a receiver and documents with this local name, if it can be asked."""
+        directory = self._directory_of(account)
+        return directory.known(receiver, kind) if directory else DirectoryAnswer()
 
-    def _objection(self, document: Document, asked: Asked) -> Fault | None:
-        """Why the receiver would not get a document, with its other id if the directory has that one."""
-        objection = asked.objection(document)
-        return objection and with_twin(
-            objection, document.ids, lambda other: self.ask(document.but(receiver=other)).known.connected
-        )
+    def reach(self, document: Document) -> str:
+        """Whether a document's receiver can be reached and takes it."""
+        directory = self._directory_of(document.account)
+        if directory and directory.objection(document.ids):
+            return UNREACHABLE
+        known = self.known(document.account, document.receiver or "", local_name(document.document_id))
+        return REACHABLE if known.connected else UNKNOWN
 
-    def _is_believed(self, document: Document, company: Company) -> bool:
-        """Whether the directory has somebody else: one that is broken puts nothing aside."""
-        delivered = self._journal.documents.delivered_to(company.name, DELIVERED_TO) if self._journal else ()
-        others, kind = (*company.participants, *delivered), local_name(document.document_id)
-        return self.directories.has_somebody(
-            document.account, others, kind, but=participant_key(document.receiver or "")
-        )
+    def troubles(self) -> dict[str, str]:
+        """By account, why its directory can't be asked."""
+        found = {account: directory.trouble for account, directory in self._directories.items() if directory.trouble}
+        return self.unopened | found
+
+    def _directory_of(self, account: str) -> ReceiverDirectory | None:
+        """An account's directory; None if it can't be asked."""
+        if self.offline or account in self._directories or account in self.unopened:
+            return self._directories.get(account)
+        try:
+            access_point = self._stack.enter_context(open_access_point(self.config.accounts[account]))
+        except ConfigError as error:
+            self.unopened[account] = str(error)
+            return None
+        name = account if len(self.config.accounts) > 1 else ""
+        made = ReceiverDirectory(access_point, cache=FOREVER, steady=time.monotonic, account=name, pace=PAUSE)
+        return self._directories.setdefault(account, made)
 
     def _folder_of(self, file: Path, company: Company) -> OutboundFolder | None:
         """The company's outbound folder that the file is in; None where it is in another place."""
@@ -381,11 +335,11 @@ class Rehearsal:
                 why = "no cell of this row is one of your companies' participants: add the sender, or write --company"
                 yield Receiver(row, receiver, UNKNOWN, why)
                 continue
-            known = self.directories.ask(account, receiver, kind).known
+            known = self.known(account, receiver, kind)
             doubts = "; ".join(participants.doubts("receiver", receiver))
             if known.is_absent:
                 other = twin(receiver)
-                is_there = other and self.directories.ask(account, other, kind).known.connected
+                is_there = other and self.known(account, other, kind).connected
                 also = f"; the same company is in it as {other}" if is_there else ""
                 why = "; ".join(filter(None, (f"it is not in the directory{also}", doubts)))
                 yield Receiver(row, receiver, UNREACHABLE, why, account)

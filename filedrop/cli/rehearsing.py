@@ -134,7 +134,7 @@ def _found(rehearsal: Rehearsal, files: Sequence[Path], each: Iterable[Path], co
                 pdfs |= {file.with_name(pdf.name) for pdf, _ in pdfs_of(file)}
     causes = list(_causes(rehearsal, documents))
     never_sent = [file for file in never_sent if file not in pdfs]
-    return Found(documents, receivers, never_sent, causes, rehearsal.directories.troubles)
+    return Found(documents, receivers, never_sent, causes, rehearsal.troubles())
 
 
 def _each(files: Iterable[Path]) -> Iterator[Path]:
