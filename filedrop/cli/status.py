@@ -265,7 +265,6 @@ def _account_lines(account: AccountStatus, *, with_why: bool) -> Iterator[str]:
     if account["why"] and with_why:
         yield f"{account['why']}{asked_again(account, datetime.now().astimezone())}"
     yield from account["lists"]
-    yield from account["left_behind"]
     if account["fetched"]:
         yield account["fetched"]
     statuses = account["statuses"] or 0

@@ -146,7 +146,7 @@ def find(
     for account, rows in for_nobody.items():
         found += _stuck_for_nobody(rows, account, config)
     found += [matter for folder in removed for matter in _removed_folder(folder)]
-    found += [trouble(about, why) for about, why in status["troubles"].items()]
+    found += [trouble(about, why) for about, why in {**_left_behind(status), **status["troubles"]}.items()]
     found += [_matter("table", about=why, title=why) for why in status["tables"]]
     found += [_matter("alert", about=why, title=why) for why in status["alerts"]]
     return sorted(found, key=lambda matter: _ORDER[matter["kind"]])
@@ -226,6 +226,12 @@ def _several(
             "number": number,
             "newest": max((item["order"] for item in items), default=0.0),
         }
+
+
+def _left_behind(status: Status) -> dict[str, str]:
+    """The sentence about what nobody tracks any more of an account that was another one, by what it is about."""
+    lines = {name: "; ".join(account["left_behind"]) for name, account in status["accounts"].items()}
+    return {f"account {name}": f"account {name}: {line}" for name, line in lines.items() if line}
 
 
 def _stopped(status: Status, start: str) -> Iterator[Matter]:

@@ -52,12 +52,14 @@ def reasons(
     waits_for: str,
     sending: str,
     running: bool | None,
+    is_left_behind: bool,
 ) -> dict[Count, str]:
     """The sentence of each count that isn't 0; `documents` are those that are named below it, each with its own.
 
     `waits_for`: what keeps all that waits from being sent (survey). `sending`: what becomes of what lies in `sending/`.
-    `running`: whether a daemon runs.
+    `running`: whether a daemon runs. `is_left_behind`: there are documents at the account's former access point.
     """
+    checks = "filedrop keeps checking" + (", but not at the former access point" if is_left_behind else "")
     named = {document["state"] for document in documents}
     waits_anyway = (
         "filedrop isn't running. Start it, or send what is ready with: filedrop run --once"
@@ -71,10 +73,10 @@ def reasons(
         "doubt": "filedrop doesn't know yet whether the access point received them. It looks for them there, and sends "
         "them again only if they certainly aren't there. To end it, use the id in brackets: "
         "filedrop resolve ID --sent MSG_NO, or: filedrop resolve ID --send-again",
-        "sent": "accepted by the access point, not delivered yet; filedrop keeps checking"
+        "sent": f"accepted by the access point, not delivered yet; {checks}"
         + ("; those below may not arrive: read their warnings" if "sent" in named else ""),
         "overdue": f"accepted more than {as_duration(config.outbound.overdue)} ago (outbound.overdue), not delivered: "
-        "ask the operator of the access point about them; filedrop keeps checking",
+        f"ask the operator of the access point that accepted them; {checks}",
         "failed": _mended(counts["failed"], company, documents),
         "unreachable": ANOTHER_WAY,
         "received": f"in {company.inbound}, ready to be taken",

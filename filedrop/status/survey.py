@@ -350,6 +350,7 @@ class Survey:
                 waits_for=part.journal or why,
                 sending=part.journal or in_sending(counts["sending"], on_the_wire, refused, running=running),
                 running=running,
+                is_left_behind=company.account in known.left_behind,
             ),
             folders=[
                 *(self._folder("outbound", path, part) for path in company.outbound),

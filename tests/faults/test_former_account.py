@@ -46,7 +46,10 @@ def test_it_is_said(world: World) -> None:
     with world.service() as service:
         (said,) = left(world)["accounts"]["main"]["left_behind"]
         assert said in [line["why"] for line in world.log() if line["event"] == "account.changed"]
-        assert said in ask(world, "status").says
+        shown = ask(world, "status").says
+        assert said in shown
+        assert "Everything is working" not in shown
+        assert "filedrop keeps checking, but not at the former access point" in shown
         world.until(lambda: service.accounts[0].poller.summary.last_poll)
     assert world.accepted() == {"sent.xml": 1}
     world.front.heal()
