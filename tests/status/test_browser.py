@@ -55,6 +55,7 @@ def test_what_is_seen(make_world: Callable[..., World], browser: Browser, failed
         for width in (390, 1280):
             for scheme in ("light", "dark"):
                 browser.open(file, width=width, scheme=scheme)
+                browser.run("document.querySelectorAll('details').forEach(part => { part.open = true })")
                 problems += [f"{file.parent.name} {width} {scheme}: {problem}" for problem in browser.problems()]
     assert not problems
     text = browser.text()
@@ -132,12 +133,12 @@ def test_the_filter(world: World, browser: Browser) -> None:
     assert browser.problems() == []
 
 
-def test_the_filter_stays_while_the_page_is_refreshed(world: World) -> None:
-    """Words in the box keep no page from being refreshed, which would then be called old, and stay in it."""
+def test_what_stays_while_the_page_is_refreshed(world: World) -> None:
+    """Words in the box, and the open page for accountants, keep no page from being refreshed, and stay as they are."""
     world.drop("fine.xml", invoice("1"))
     world.drop("other.xml", invoice("2"))
     world.settle()
-    file = world.root / "STATUS.html"
+    file = world.root / "acme" / "STATUS.html"
     with locked_state(world.state) as journal, started() as browser:  # a browser of its own, whose clock is fast
         daemon = Daemon(world.configuration(), journal, stopped=threading.Event(), log=world._log, watch=False)
         write_now(status_file.StatusFile(daemon.config, journal, world._log), daemon.report())
@@ -145,13 +146,14 @@ def test_the_filter_stays_while_the_page_is_refreshed(world: World) -> None:
         browser.open(file)
         browser.run(
             """const box = document.getElementById('words'); box.focus(); box.value = 'fine.xml';
-            box.dispatchEvent(new Event('input'))"""
+            box.dispatchEvent(new Event('input')); document.querySelector('details').open = true"""
         )
         file.write_text(file.read_text("utf-8").replace("fine.xml", "fine.xml of today"), "utf-8")
         world.until(lambda: "fine.xml of today" in browser.text())
         assert browser.run("return document.getElementById('words').value") == "fine.xml"
         assert "other.xml" not in browser.text()
         assert browser.run("return document.getElementById('found').textContent") == "1 found"
+        assert browser.run("return document.querySelector('details').open")
 
 
 @pytest.mark.parametrize("width", [390, 1280, 1920])
