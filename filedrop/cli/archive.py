@@ -30,7 +30,7 @@ from filedrop.inbound.reserving import placed_before
 from filedrop.model.document import local_name, same_participant
 from filedrop.model.message import Message
 from filedrop.programs.children import NoAnswer
-from filedrop.storage.folders import inbound_folder, received_paths, unassigned_folder
+from filedrop.storage.company_folders import inbound_folder, received_paths, unassigned_folder
 from filedrop.texts.printable import command
 from filedrop.times import local, moment, now
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from filedrop.accesspoint import AccessPoint, Flow
     from filedrop.config import Account, Config
     from filedrop.journal import Journal, MessageRow
-    from filedrop.storage.folders import InboundFolder
+    from filedrop.storage.company_folders import InboundFolder
 
 COLUMNS = ("message", "way", "received", "delivered", "sender", "receiver", "document")
 MISSING_COLUMNS = ("message", "number", "file", "state")

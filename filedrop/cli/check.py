@@ -47,8 +47,8 @@ from filedrop.process.lock import is_running
 from filedrop.status.folders import HUNG, folders, outdated
 from filedrop.status.lately import unproven
 from filedrop.storage.answer_folders import refusals
+from filedrop.storage.company_folders import InboundFolder, OutboundFolder
 from filedrop.storage.folder import ANOTHERS, NotYetThere
-from filedrop.storage.folders import InboundFolder, OutboundFolder
 from filedrop.storage.former import left_behind, left_in_folders, served_folders
 from filedrop.storage.marker import MARKER, read_marker
 from filedrop.texts.printable import size

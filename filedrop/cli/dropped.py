@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from filedrop.files import Where
     from filedrop.journal import Journal
     from filedrop.outbound.context import Identification
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 STDIN = Path("-")
 

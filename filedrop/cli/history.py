@@ -18,7 +18,7 @@ from filedrop.files.patience import within
 from filedrop.journal import Known
 from filedrop.model.message import number as as_number
 from filedrop.storage import sidecar
-from filedrop.storage.folders import received_paths
+from filedrop.storage.company_folders import received_paths
 from filedrop.storage.names import POSTED, unnumbered
 from filedrop.texts.printable import command, forms
 from filedrop.times import here, local, moment, now, stated

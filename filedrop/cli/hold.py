@@ -13,7 +13,7 @@ from filedrop.cli.show import complain, say
 from filedrop.errors import FolderUnavailable
 from filedrop.files import create_whole, discard
 from filedrop.files.rights import explain
-from filedrop.storage.folders import outbound_folder
+from filedrop.storage.company_folders import outbound_folder
 from filedrop.storage.hold import HOLD
 from filedrop.texts.printable import command
 from filedrop.times import local
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filedrop.config import Config
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 
 @click.command(epilog="\b\nExample: filedrop hold acme")

@@ -44,7 +44,7 @@ from filedrop.outbound.sender import duplicate, is_refused
 from filedrop.outbound.unreachable import DELIVERED_TO, PROOF, must_ask
 from filedrop.outbound.upload import Changing
 from filedrop.outbound.validating import ask, invalid, warnings
-from filedrop.storage.folders import outbound_folder
+from filedrop.storage.company_folders import outbound_folder
 from filedrop.texts import Text
 from filedrop.validation import validator_of
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
     from filedrop.outbound.context import Identification
     from filedrop.outbound.upload import OpenedDocument
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
     from filedrop.validation import Verdict
 
 SENDS, ASIDE, FAILS, NOT_READY = "would send", "would be put aside", "would fail", "not ready"

@@ -29,8 +29,8 @@ from filedrop.outbound.sender import duplicate
 from filedrop.outbound.upload import Changing
 from filedrop.status.folders import folders, why_failed
 from filedrop.storage import sidecar
+from filedrop.storage.company_folders import OutboundFolder, outbound_folder
 from filedrop.storage.folder import NotYetThere
-from filedrop.storage.folders import OutboundFolder, outbound_folder
 from filedrop.storage.names import BESIDE, POSTED, may_be_given, pdfs_beside, pdfs_of, shortened
 from filedrop.storage.own_name import move, own_name_beside
 from filedrop.texts.printable import looks_like, printable

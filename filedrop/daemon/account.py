@@ -22,7 +22,7 @@ from filedrop.model.report import AccountReport
 from filedrop.outbound.context import Context, Window, identification_of
 from filedrop.outbound.pipeline import OutboundPipeline
 from filedrop.process.loop import Loop
-from filedrop.storage.folders import inbound_folder, outbound_folder
+from filedrop.storage.company_folders import inbound_folder, outbound_folder
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from filedrop.process.clock import Clockwork
     from filedrop.process.folder_worker import FolderWorkers
     from filedrop.process.guard import Guard
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 UNDER_WAY = 32  # documents that may be on their way: they share commits and flushes; a kill leaves them in doubt
 EACH = 2  # but at least so many for each sender: one on the wire, and the next one

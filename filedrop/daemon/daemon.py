@@ -30,7 +30,7 @@ from filedrop.process.folder_worker import FolderWorkers
 from filedrop.process.guard import Guard
 from filedrop.process.loop import Loop
 from filedrop.process.share import Share
-from filedrop.storage.folders import NamedFolders, unassigned_folder
+from filedrop.storage.company_folders import NamedFolders, unassigned_folder
 from filedrop.storage.former import left_behind
 from filedrop.validation import validator_of
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from filedrop.identify import Reading
     from filedrop.inbound.moved import Announcement
     from filedrop.journal import Journal, MessageRow
-    from filedrop.storage.folders import InboundFolder
+    from filedrop.storage.company_folders import InboundFolder
 
 LIES = 300.0  # seconds after which a moved file is answered
 AT_ONCE = 16  # files that are decided on in one step: other folders are served in between

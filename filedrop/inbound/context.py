@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from filedrop.model.message import Message
     from filedrop.process.loop import Loop
     from filedrop.process.pool import Pool
-    from filedrop.storage.folders import InboundFolder
+    from filedrop.storage.company_folders import InboundFolder
 
 
 @dataclass(frozen=True, slots=True)

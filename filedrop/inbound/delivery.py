@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from filedrop.inbound.context import InboundContext
     from filedrop.journal import Journal, MessageRow
     from filedrop.process.folder_worker import FolderWorkers
-    from filedrop.storage.folders import InboundFolder
+    from filedrop.storage.company_folders import InboundFolder
 
 BATCH = 32  # messages in one step; fetched ones and new ones are counted apart
 TURN = 0.05  # seconds between steps at most while messages are fetched quickly

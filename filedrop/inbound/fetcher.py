@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from filedrop.inbound.context import MessageSource
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
-    from filedrop.storage.folders import InboundFolder
+    from filedrop.storage.company_folders import InboundFolder
 
 
 TOGETHER = 1024 * 1024  # bytes: larger ones are brought to the disk one by one, while their folder does other work

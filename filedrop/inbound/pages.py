@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from filedrop.files.patience import Ask
     from filedrop.inbound.delivery import InboundDelivery
     from filedrop.journal import Journal, MessageRow
-    from filedrop.storage.folders import InboundFolder
+    from filedrop.storage.company_folders import InboundFolder
 
     Change = Callable[[dict[str, Any]], dict[str, Any]]
 

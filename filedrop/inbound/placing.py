@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from filedrop.journal import MessageRow
     from filedrop.model.message import Message
     from filedrop.model.response import Response
-    from filedrop.storage.folders import InboundFolder
+    from filedrop.storage.company_folders import InboundFolder
 
 
 class Placed(NamedTuple):

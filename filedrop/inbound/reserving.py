@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from filedrop.inbound.context import MessageSource
     from filedrop.inbound.fetcher import Fetched
     from filedrop.journal import MessageRow
-    from filedrop.storage.folders import InboundFolder
+    from filedrop.storage.company_folders import InboundFolder
 
 # Of a folder below the inbound folder: what is there is no folder, may not be used, or is another disk.
 _BLOCKED = {errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.EXDEV}

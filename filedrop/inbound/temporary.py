@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from filedrop import files
 from filedrop.errors import FolderUnavailable
-from filedrop.storage.folders import draft_owner
+from filedrop.storage.company_folders import draft_owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

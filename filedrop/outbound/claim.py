@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from filedrop.identify import Reading
     from filedrop.outbound.desk import Desk
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 AFTER_ITS_REQUEST = 0.5  # seconds between looks at a returned file while a sender has its document
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from filedrop.pauses import Backoff
     from filedrop.process.guard import Guard
     from filedrop.process.pool import Pool
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 
 LATEST = 1000  # numbers that are kept; answers overtake each other, but not so many

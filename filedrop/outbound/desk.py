@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.health import FolderHealth
     from filedrop.outbound.moves import Moves
     from filedrop.outbound.scanner import Scanner
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 
 class Desk:

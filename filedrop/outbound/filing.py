@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from filedrop.files import Directory, Draft, Drafts, Entry, Identity
     from filedrop.model.document import Document
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 COMPARED = 1_000_000  # bytes: of larger files, only the size is compared
 

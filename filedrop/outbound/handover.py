@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.moves import Moves
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.outbound.validating import Validating
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 
 _BROKE_OFF = "it was interrupted; the log shows why"  # a document's validation

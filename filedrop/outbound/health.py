@@ -14,7 +14,7 @@ from filedrop.texts.printable import listed
 if TYPE_CHECKING:
     import structlog
 
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 LEARNS = "filedrop learns from the sidecars here what was sent"
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.context import Context
     from filedrop.outbound.filing import Move
     from filedrop.outbound.health import FolderHealth
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 AT_ONCE = 32  # moves that are brought to the disk together
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.context import Context, Identification
     from filedrop.outbound.mailbox import Letter, Returned
     from filedrop.process.folder_worker import FolderWorkers
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 BATCH = 32  # documents claimed in one step
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
     from filedrop.outbound.validating import Validating
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 
 def must_judge(validating: Validating, document: Document, opened: OpenedDocument, rules: Outbound) -> bool:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
     from filedrop.outbound.desk import Desk
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
     from filedrop.texts import Text
 
     Slices = Generator[None, None, None]

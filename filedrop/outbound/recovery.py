@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from filedrop.outbound.desk import Desk
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 ROWS_AT_ONCE = 500
 _MOVED_ON = ("state", "place", "file", "delivered", "error", "warnings", "history")  # fields that change after the 201

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from filedrop.model.document import Document
     from filedrop.outbound.desk import Desk
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 
 def take_up_renamed(desk: Desk, missing: Sequence[str]) -> list[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from filedrop.errors import DocumentError
     from filedrop.outbound.mailbox import FileEvents
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 CLOSED = 10_000  # names at most that are known as closed: bounds the memory
 FEW = 100  # names left of a listing: with fewer, another listing costs little

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from filedrop.model.message import Message
     from filedrop.outbound.context import Context
     from filedrop.outbound.upload import OpenedDocument
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 NO_TURN = "sending was stopped, or was put on hold, before its turn came"
 STOPPED = "filedrop was stopped before the answer came"

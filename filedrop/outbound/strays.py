@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from filedrop.files import Entry
     from filedrop.outbound.desk import Desk
-    from filedrop.storage.folders import OutboundFolder
+    from filedrop.storage.company_folders import OutboundFolder
 
 FOLLOWED = 100  # names of each place
 UNCHANGED = 60.0  # seconds until a stray is reported,

@@ -23,8 +23,14 @@ from filedrop.files.rights import explain
 from filedrop.model.document import FAILED_IN, UNREACHABLE_IN
 from filedrop.model.report import LISTED
 from filedrop.storage import sidecar
+from filedrop.storage.company_folders import (
+    InboundFolder,
+    OutboundFolder,
+    inbound_folder,
+    outbound_folder,
+    unassigned_folder,
+)
 from filedrop.storage.entry_times import ANYWAY, OUTBOUND, entry_times
-from filedrop.storage.folders import InboundFolder, OutboundFolder, inbound_folder, outbound_folder, unassigned_folder
 from filedrop.storage.hold import holds
 from filedrop.storage.marker import read_marker, why_outdated
 from filedrop.storage.names import is_received

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.status.model import Item, message_label
-from filedrop.storage.folders import received_paths
+from filedrop.storage.company_folders import received_paths
 from filedrop.texts.languages import Translatable, marked
 from filedrop.times import stated
 

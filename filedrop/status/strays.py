@@ -14,7 +14,7 @@ from filedrop.model.document import ENDED_UNSENT
 from filedrop.model.report import LISTED
 from filedrop.status.folders import why_failed
 from filedrop.status.model import CompanyStrays, RemovedFolder, StrayStatus
-from filedrop.storage.folders import OutboundFolder
+from filedrop.storage.company_folders import OutboundFolder
 from filedrop.storage.marker import is_marked
 from filedrop.times import from_seconds
 

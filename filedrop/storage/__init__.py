@@ -2,7 +2,7 @@
 
 folder      whether a folder is there and ours; marker: whose folder it is
 branching   which database's filedrop serves a folder, if a journal has two
-folders     a company's outbound and inbound folders
+company_folders  a company's outbound and inbound folders
 former      open documents at accounts, and in folders, that are no longer configured
 answer_folders  the folders of an `inbound/` by which received documents are answered
 entry_times  the times of a folder, which show whether its entries are still the same

@@ -39,7 +39,7 @@ FAULTS = ("raises", "nothing", "hangs")
 TRIED = [("outbound.tracking.Tracking.track", "raises"), ("inbound.inbox.Inbox.unread", "nothing")]
 SAMPLE = 12  # of all steps, with each fault
 BLIND = {  # what sees less than there is gives no evidence (docs/design/limits.md)
-    "inbound.poller.InboxPoller._delivery", "storage.folders.OutboundFolder.stamp",
+    "inbound.poller.InboxPoller._delivery", "storage.company_folders.OutboundFolder.stamp",
 }  # fmt: skip
 FILES = ("status.json", "STATUS.html", "filedrop.prom")
 

@@ -18,7 +18,7 @@ from watchdog.observers.api import ObservedWatch
 from filedrop.daemon.watcher import SPARE, Watcher, _observer, mode
 from filedrop.files.disk import FileSystem
 from filedrop.outbound.mailbox import Closed, FileEvent
-from filedrop.storage.folders import OutboundFolder
+from filedrop.storage.company_folders import OutboundFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

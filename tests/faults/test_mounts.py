@@ -23,7 +23,7 @@ from filedrop.inbound.pages import OwedPages
 from filedrop.process.folder_worker import FolderWorkers
 from filedrop.status.folders import folders
 from filedrop.status.status_file import StatusFile
-from filedrop.storage.folders import OutboundFolder
+from filedrop.storage.company_folders import OutboundFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

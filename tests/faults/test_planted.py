@@ -25,7 +25,7 @@ from support.stepping import RULES, Clock, Life
 
 from filedrop.sandbox.store import utc_now
 from filedrop.status.status_file import StatusFile
-from filedrop.storage.folders import PLACES
+from filedrop.storage.company_folders import PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

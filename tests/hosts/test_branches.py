@@ -16,7 +16,7 @@ from filedrop.errors import FolderUnavailable
 from filedrop.journal import Database, Journal
 from filedrop.status.folders import outdated
 from filedrop.storage.branching import ACCEPT
-from filedrop.storage.folders import OutboundFolder
+from filedrop.storage.company_folders import OutboundFolder
 from filedrop.storage.marker import read_marker
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from filedrop.outbound.filing import FileGone, Move, begin, lies_at, put_back
 from filedrop.outbound.leftovers import put_back_changed
 from filedrop.outbound.moves import bring_to_disk
 from filedrop.storage import sidecar
-from filedrop.storage.folders import OutboundFolder
+from filedrop.storage.company_folders import OutboundFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from filedrop.files import FileStamp
 from filedrop.outbound.mailbox import NAMES, Closed, FileEvents, Touched, Written
 from filedrop.outbound.scanner import CLOSED, LISTED, Scanner
-from filedrop.storage.folders import OutboundFolder
+from filedrop.storage.company_folders import OutboundFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

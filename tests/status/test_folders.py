@@ -20,8 +20,8 @@ from filedrop.journal import Journal
 from filedrop.process.lock import locked_state
 from filedrop.status import folders
 from filedrop.status.folders import HUNG, FolderSurvey
+from filedrop.storage.company_folders import InboundFolder
 from filedrop.storage.folder import NotYetThere
-from filedrop.storage.folders import InboundFolder
 from filedrop.storage.marker import MARKER
 
 if TYPE_CHECKING:

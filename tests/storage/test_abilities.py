@@ -17,7 +17,7 @@ from filedrop.errors import FolderUnavailable
 from filedrop.files import Directory, disk, system, trial
 from filedrop.files.disk import FileSystem
 from filedrop.journal import Journal
-from filedrop.storage.folders import OutboundFolder
+from filedrop.storage.company_folders import OutboundFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from filedrop.errors import FolderUnavailable
 from filedrop.files import Directory
 from filedrop.inbound.temporary import piece_name, temporary_name
 from filedrop.journal import Journal
-from filedrop.storage.folders import PLACES, InboundFolder, OutboundFolder
+from filedrop.storage.company_folders import PLACES, InboundFolder, OutboundFolder
 from filedrop.storage.marker import MARKER, why_outdated
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from support.documents import invoice
 from filedrop.inbound.arrival import Arrival
 from filedrop.inbound.delivery import InboundDelivery
 from filedrop.inbound.inbox import Inbox
-from filedrop.storage.folders import InboundFolder
+from filedrop.storage.company_folders import InboundFolder
 
 if TYPE_CHECKING:
     from support.stepping import Life
