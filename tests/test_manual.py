@@ -3,6 +3,7 @@
 import html
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -15,27 +16,10 @@ from typing import Any
 import click
 import pytest
 import yaml
-from support.configuration import BASE
-from support.manual import DESIGN, PAGES, PROJECT, cookbook, fenced, prose, systems
+from support.manual import DESIGN, PAGES, PROJECT, chapter, cookbook, fenced, prose, systems
 
 from filedrop.cli import COMMANDS, filedrop
-from filedrop.config import (
-    Account,
-    Alerts,
-    Commands,
-    Company,
-    Config,
-    Heartbeat,
-    Hosts,
-    Inbound,
-    Keep,
-    Log,
-    Mail,
-    Metrics,
-    Outbound,
-    Validation,
-    parse,
-)
+from filedrop.config import Mail, parse
 from filedrop.identify.participants import doubts
 from filedrop.sandbox.network import SAMPLE_ACCOUNTS
 from filedrop.status.model import AccountStatus, CompanyStatus, FolderStatus, Status
@@ -58,12 +42,9 @@ ERROR_CODES = (  # contract 4, and `invalid` and `changed`
 linux = pytest.mark.skipif(sys.platform == "win32", reason="the manual has paths and defaults as on Linux")
 
 
-def _rows(page: str) -> list[list[str]]:
-    """The rows of the tables in a page that begin with code, each as its cells."""
-    return [row.split(" | ") for row in re.findall(r"^\| (`.*) \|$", PAGES[f"docs/{page}.md"], re.MULTILINE)]
-
-
-KEYS = {key.strip("`"): default for key, default, _ in _rows("configuration")}
+def _rows(page: str, title: str) -> list[list[str]]:
+    """The rows of the tables in a chapter that begin with code, each as its cells."""
+    return [row.split(" | ") for row in re.findall(r"^\| (`.*) \|$", chapter(f"docs/{page}.md", title), re.MULTILINE)]
 
 
 def _options(command: str) -> list[list[str]]:
@@ -131,43 +112,11 @@ def test_every_configuration_is_tried() -> None:
     assert sorted(block for block in YAML if "accounts:" not in block) == sorted(tried)
 
 
-def test_the_table_has_every_key() -> None:
-    """Every key that a configuration may have is in the table, and no other."""
-    below = {
-        "accounts.NAME.": Account.known(),
-        "companies.NAME.": Company.known(),
-        "outbound.": Outbound.known(),
-        "validation.": Validation.known(),
-        "inbound.": Inbound.known(),
-        "commands.": Commands.known(),
-        "hosts.": Hosts.known(),
-        "keep.": Keep.known(),
-        "log.": Log.known(),
-        "alerts.": Alerts.known(),
-        "heartbeat.": Heartbeat.known(),
-        "metrics.": Metrics.known(),
-    }
-    sections = {prefix.split(".")[0] for prefix in below}
-    known = {prefix + key for prefix, keys in below.items() for key in keys}
-    assert KEYS.keys() == known | set(Config.known()) - sections
-
-
 @linux
-@pytest.mark.parametrize(("key", "default"), [(key, cell) for key, cell in KEYS.items() if cell.startswith("`")])
-def test_the_table_tells_the_defaults(key: str, default: str) -> None:
-    """To write what the table says is the default changes nothing."""
-    *section, name = key.split(".")
-    line = f"{name}: {default.strip('`')}\n"
-    match section:
-        case ["accounts", _]:
-            text = BASE.replace("    username", f"    {line}    username")
-        case ["companies", _]:
-            text = f"{BASE}    {line}"
-        case [_]:
-            text = f"{BASE}{section[0]}:\n  {line}"
-        case _:
-            text = BASE + line
-    assert parse(text) == parse(BASE)
+def test_the_reference_is_current() -> None:
+    """What the reference takes from the program is what the program says now: the settings, commands and keys."""
+    written = runpy.run_path(str(PROJECT / ".ci" / "reference"))["current"](PAGES["docs/reference.md"])
+    assert PAGES["docs/reference.md"] == written, "run .venv/bin/python .ci/reference"
 
 
 def test_what_is_typed_exists() -> None:
@@ -175,16 +124,6 @@ def test_what_is_typed_exists() -> None:
     typed = list(_typed())
     assert typed
     assert [words for words in typed if words[0] not in COMMANDS or not _are_options_of(*words)] == []
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_is_told(command: str) -> None:
-    """Every command is in the table, and each of its options in the manual; those in its row are its own."""
-    rows = " ".join(cell for row in _rows("commands") if f"`filedrop {command}" in row[0] for cell in row)
-    assert rows
-    assert _are_options_of(command, rows)
-    for names in _options(command):
-        assert any(re.search(rf"(?<![\w-]){name}(?![\w-])", MANUAL) for name in names), names
 
 
 TYPED_BY_CONTRIBUTORS = [
@@ -244,7 +183,7 @@ def test_what_contributors_type(line: str) -> None:
 
 def test_every_error_code_is_told() -> None:
     """Every code that a sidecar can have is in the table, and no other."""
-    assert [row[0].strip("`") for row in _rows("errors")] == ERROR_CODES.split()
+    assert [row[0].strip("`") for row in _rows("reference", "Error codes")] == ERROR_CODES.split()
 
 
 @pytest.mark.parametrize("form", [Status, CompanyStatus, AccountStatus, FolderStatus])
@@ -255,7 +194,7 @@ def test_every_key_of_the_status_is_told(form: Any) -> None:
 
 def test_every_key_of_the_mail_server_is_told() -> None:
     """The keys of `alerts.mail` have a table of their own, each with its default."""
-    rows = {row[0].strip("`"): row[1].strip("`") for row in _rows("alerts") if len(row) > 2}
+    rows = {row[0].strip("`"): row[1].strip("`") for row in _rows("alerts", "Mail")}
     assert rows.keys() == set(Mail.known())
     for name, field in Mail.model_fields.items():
         default = "required" if field.is_required() else str(field.default).replace("None", "null")

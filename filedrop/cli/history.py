@@ -41,8 +41,10 @@ LIES = {True: "is in", False: "was last in", None: "was last in a folder that do
 @click.argument("name", metavar="NAME|MSG_NO|ID", required=False)
 @click.option("--number", help="Find documents by the number in the document, such as an invoice number.")
 @click.option("--party", help="Find documents by sender or receiver: a ParticipantID, or a part of the other's name.")
-@click.option("--since", type=DAY, metavar="DATE", help="Find documents of this day and later, such as 2026-11-01.")
-@click.option("--until", type=DAY, metavar="DATE", help="Find documents of this day and earlier.")
+@click.option(
+    "--since", type=DAY, metavar="DATE", help="Find documents claimed or placed on this day or later, like 2026-11-01."
+)
+@click.option("--until", type=DAY, metavar="DATE", help="Find documents claimed or placed on this day or earlier.")
 @click.option("--long", "is_long", is_flag=True, help="Show everything about each, not only if it is the only one.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
@@ -61,7 +63,8 @@ def history(
 
     Write the name of its file, its message number, or the id in its sidecar. Or find it by what it contains: the
     options can be combined. If there are several, the newest comes first, and each has one line, with its id or its
-    message number in brackets: write that, or --long, to see everything.
+    message number in brackets: write that, or --long, to see everything. At most 20 that were sent are shown, and 20
+    that were received. For a received document, it also shows when the file was put in place.
     """
     if (name is None) == (number is None and party is None and since is None and until is None):
         raise click.UsageError("write either a name, a message number or an id, or options that say what to find")

@@ -7,9 +7,12 @@ runs out of that folder, also in an editable install, they are read there.
 from __future__ import annotations
 
 import re
+import sqlite3
 import sys
+from contextlib import closing
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import click
 from rich.markdown import CodeBlock, Markdown, MarkdownElement, TableElement
@@ -18,86 +21,129 @@ from rich.text import Text
 
 from filedrop.cli.show import say
 from filedrop.cli.tables import column_widths, console, show_table, table
+from filedrop.errors import FiledropError
 from filedrop.texts import guide
 from filedrop.texts.languages import ENGLISH, LANGUAGES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console, ConsoleOptions, RenderResult
 
-TOPICS = {  # name: its page, and what is on it
-    "readme": ("README.md", "What filedrop is, the demo, and the folders."),
-    "accountants": ("docs/accountants.md", "One page for people who drop and collect files."),
-    "getting-started": ("docs/getting-started.md", "The first document in ten minutes."),
-    "install": ("docs/install.md", "Install filedrop on each system; the sandbox."),
-    "upgrading": ("docs/upgrading.md", "Upgrade, move to another machine, uninstall."),
-    "configuration": ("docs/configuration.md", "Every key, its default and its meaning."),
-    "receivers": ("docs/receivers.md", "Look at a file, rehearse, set senders, receivers and ids."),
-    "systems": ("docs/systems.md", "What systems export, what countries demand."),
-    "mapping": ("docs/mapping.md", "Use a newer Peppol code list."),
-    "receive": ("docs/receive.md", "Names, pages, attachments; rejections and answers."),
-    "send": ("docs/send.md", "When a file is ready; PDFs in invoices; validation."),
-    "operate": ("docs/operate.md", "Status, retry, changes, backup, what to do when."),
-    "operations": ("docs/operations.md", "Monitoring, programs that filedrop starts."),
-    "shares": ("docs/shares.md", "Which file systems work, and how to mount them."),
-    "hosts": ("docs/hosts.md", "Several hosts: one goes on when another fails."),
-    "alerts": ("docs/alerts.md", "Mails about what needs attention; metrics."),
-    "commands": ("docs/commands.md", "Every command, and the exit statuses."),
-    "errors": ("docs/errors.md", "Every error code, and what to do."),
-    "troubleshooting": ("docs/troubleshooting.md", "What to do when a document fails."),
-    "compatibility": ("docs/compatibility.md", "What can change in a new version."),
-    "glossary": ("docs/glossary.md", "The terms of the manual."),
-    "promises": ("docs/promises.md", "What filedrop promises, and its limits."),
-    "performance": ("docs/performance.md", "How fast filedrop is, and what it needs."),
-    "security": ("SECURITY.md", "What filedrop protects, and how to report a flaw."),
-    "changelog": ("CHANGELOG.md", "What is new in each version."),
-    "contributing": ("CONTRIBUTING.md", "Work on filedrop: tests, benchmarks, code."),
-}
 WIDEST = 120  # columns: longer lines are hard to read
 NARROW = 24  # columns: a text in a table gets no fewer
 GAP = 2
+ACCOUNTANTS = "accountants"  # the page that is in all languages
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_TITLE = re.compile(r"^#{1,3} (.*)$", re.MULTILINE)
+_ROW = re.compile(r"^\| \[(.+)\]\((\S+\.md)\) \| (.+) \|$", re.MULTILINE)  # of the README's table
+_MARK = re.compile(r"<!--.*?-->\n+")  # of .ci/reference
 _LINK = re.compile(r"!?\[([^\]]+)\]\(([^)\s]+)\)")
 
 
-@click.command(epilog="\b\nExample: filedrop manual receivers")
-@click.argument("topic", type=click.Choice(list(TOPICS), case_sensitive=False), required=False, metavar="[TOPIC]")
+@click.command(epilog="\b\nExample: filedrop manual --search stop sending")
+@click.argument("words", nargs=-1, metavar="[PAGE|WORD...]", shell_complete=lambda *asked: _begun(asked[-1]))
+@click.option("--search", is_flag=True, help="Look for the words in all pages, also if they are the name of one.")
 @click.option("--language", type=click.Choice(LANGUAGES), default=ENGLISH, help="The language of the page accountants.")
-def manual(topic: str | None, *, language: str) -> None:
-    """Show a page of the manual. Without TOPIC, list the pages.
+def manual(words: tuple[str, ...], *, search: bool, language: str) -> None:
+    """Show a page of the manual, or the places where it has these words. Without PAGE, list the pages.
 
     On a terminal, the page is formatted for reading. Otherwise it is printed as Markdown.
     """
-    if language != ENGLISH and topic != "accountants":
+    name = words[0].lower() if len(words) == 1 else ""
+    if language != ENGLISH and (search or name != ACCOUNTANTS):
         raise click.UsageError("--language works only with the page accountants")
-    if topic is None:
-        show_table(("topic", "what it is about"), [(name, what) for name, (_, what) in TOPICS.items()])
-        say("To read a page: filedrop manual TOPIC | less")
+    if not words:
+        if search:
+            raise click.UsageError("--search needs a word to look for")
+        rows = [(name, f"{page.title}: {page.line}") for name, page in pages().items()]
+        show_table(("page", "what it is about"), rows)
+        say("To read a page: filedrop manual PAGE | less")
         return
-    text = page(topic) if language == ENGLISH else guide.in_markdown(language)
+    if search or name not in pages():
+        found = sections(words)
+        if not found:
+            raise FiledropError(f"no page of the manual has {' or '.join(words)}; to list the pages: filedrop manual")
+        show_table(("page", "section", "text"), found)
+        say("To read a page: filedrop manual PAGE | less")
+        return
+    text = for_terminal(pages()[name].text if language == ENGLISH else guide.in_markdown(language), name)
     if sys.stdout.isatty():
         screen = console()
-        screen.print(_Page(for_terminal(text, topic), hyperlinks=False), width=min(screen.width, WIDEST), crop=False)
+        screen.print(_Page(text, hyperlinks=False), width=min(screen.width, WIDEST), crop=False)
     else:
         print(text, end="")
 
 
-def page(topic: str) -> str:
-    """The Markdown of a topic's page."""
-    return guide.written(TOPICS[topic][0])
+class Page(NamedTuple):
+    """A page of the manual: where it is, with `/`, its title, and what a reader does with it."""
+
+    path: str
+    title: str
+    line: str
+
+    @property
+    def text(self) -> str:
+        """Its Markdown."""
+        return guide.written(self.path)
 
 
-def for_terminal(text: str, topic: str) -> str:
-    """A page for a terminal, where no link can be followed: each names the command that shows its page."""
-    topics = {Path(path).name: name for name, (path, _) in TOPICS.items()}
+@cache
+def pages() -> dict[str, Page]:
+    """The pages by their names: the README, and those in its table, which is the only list of them."""
+    readme = Page("README.md", "filedrop", "what it is, the demo, the folders")
+    rows = (Page(path, title, line) for title, path, line in _ROW.findall(readme.text))
+    return {"readme": readme} | {Path(page.path).stem.lower(): page for page in rows}
+
+
+def sections(words: Iterable[str]) -> list[tuple[str, str, str]]:
+    """The ten sections that fit these words best, each with its page, its title and what it says there.
+
+    If no section has all words, it is enough to have one of them. A word in a title counts ten times.
+    """
+    phrases = ['"' + word.replace('"', '""') + '"' for word in words]
+    with closing(sqlite3.connect(":memory:")) as index:
+        index.execute("CREATE VIRTUAL TABLE section USING fts5(page UNINDEXED, title, text, tokenize = porter)")
+        for name, page in pages().items():
+            text = _FENCE.sub(lambda code: re.sub(r"^(```\w*|#+)", "", code[0], flags=re.MULTILINE), page.text)
+            parts = _TITLE.split(text)[1:]
+            index.executemany(
+                "INSERT INTO section VALUES (?, ?, ?)",
+                [(name, _plain(title), _plain(text)) for title, text in zip(parts[::2], parts[1::2], strict=True)],
+            )
+        for wanted in (" ".join(phrases), " OR ".join(phrases)):
+            found = index.execute(
+                "SELECT page, title, snippet(section, 2, '', '', '...', 12) FROM section"
+                " WHERE section MATCH ? ORDER BY bm25(section, 0, 10, 1) LIMIT 10",
+                (wanted,),
+            ).fetchall()
+            if found:
+                return found
+    return []
+
+
+def for_terminal(text: str, name: str) -> str:
+    """The text of a page where no link can be followed: each names the command that shows its page."""
+    names = {Path(page.path).name: name for name, page in pages().items()}
 
     def tell(link: re.Match[str]) -> str:
         words, target = link.groups()
         if "://" in target:
             return link[0]
-        leads = topics.get(Path(target.partition("#")[0]).name)
-        return words if leads in (None, topic) else f"{words} (`filedrop manual {leads}`)"
+        leads = names.get(Path(target.partition("#")[0]).name)
+        return words if leads in (None, name) else f"{words} (`filedrop manual {leads}`)"
 
-    return "".join(part if part.startswith("```") else _LINK.sub(tell, part) for part in _FENCE.split(text))
+    parts = _FENCE.split(_MARK.sub("", text))
+    return "".join(part if part.startswith("```") else _LINK.sub(tell, part) for part in parts)
+
+
+def _plain(text: str) -> str:
+    marked = _LINK.sub(r"\1", _MARK.sub("", text))
+    return " ".join(re.sub(r"[`*]|^[|:-]+$", "", marked, flags=re.MULTILINE).replace("|", " ").split())
+
+
+def _begun(incomplete: str) -> list[str]:
+    return [name for name in pages() if name.startswith(incomplete)]
 
 
 class _Verbatim(CodeBlock):

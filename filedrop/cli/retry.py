@@ -136,15 +136,16 @@ def _is_exported_again(document: Entry, pdfs: Sequence[Entry]) -> bool:
 
 @click.command(epilog="\b\nExample: filedrop retry acme invoice-1001.xml")
 @click.argument("words", nargs=-1, metavar="[COMPANY] [NAME...]")
-@click.option("--all", "everything", is_flag=True, help="All failed documents (of the company).")
-@click.option("--anyway", is_flag=True, help="Send them even if the same content was sent before.")
+@click.option("--all", "everything", is_flag=True, help="All failed documents (of the company), except duplicates.")
+@click.option("--anyway", is_flag=True, help="Also duplicates. With --all, it asks first, so only on a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
 def retry(config_option: str | None, words: Sequence[str], *, everything: bool, anyway: bool, as_json: bool) -> None:
     """Send failed documents again: those with these names in failed/ or these numbers, or all of them.
 
-    Without names and --all, it lists the failed documents. Documents in not-on-peppol/ are listed after them, and are
-    sent only by their names.
+    Without names and --all, it lists the failed documents; on a terminal, it then asks whether to send them all.
+    Documents in not-on-peppol/ are listed after them, and are sent only by their names. COMPANY can be left out if the
+    name is unique.
     """
     config = open_config(config_option)
     company = words[0] if words and words[0] in config.companies else None

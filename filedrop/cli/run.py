@@ -91,8 +91,9 @@ OFTEN = 0.2  # seconds between two looks at how much is left
 def run(config_option: str | None, *, once: bool) -> None:
     """Run the daemon: send, track and receive documents until stopped.
 
-    When it is stopped, requests under way get 20 seconds to finish. With --once, it waits until files are complete
-    (`settle`) and until doubts have ended. It doesn't wait for deliveries.
+    When it is stopped, requests under way get 20 seconds to finish. A second signal stops it at once. With --once, it
+    waits until files are complete (`settle`) and until doubts have ended. It doesn't wait for deliveries, nor for a
+    folder that is unavailable. It lists what it leaves, with reasons.
     """
     config = open_config(config_option)
     if once:

@@ -48,7 +48,7 @@ def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
     "oddities",
     multiple=True,
     type=click.Choice(list(ODDITIES)),
-    help="Do what only some servers do. Can be repeated. See: filedrop manual install",
+    help="Do what only some servers do. Can be repeated. See: filedrop manual reference",
 )
 @click.option(
     "--account",

@@ -1,7 +1,7 @@
 """What a configuration says (contract 2), section by section, with its defaults.
 
-A new key is one field of its section, here or in the module of that section; config.example.yaml and
-docs/configuration.md explain it.
+A new key is one field of its section, here or in the module of that section; config.example.yaml explains
+it, and docs/reference.md takes its words from there (.ci/reference).
 """
 
 import os

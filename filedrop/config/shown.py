@@ -15,7 +15,7 @@ from filedrop.config.models import Config
 from filedrop.config.prepare import Prepare
 from filedrop.config.section import Section
 
-_KEY = re.compile(r"(?P<indent> *)#?(?P<key>\w+):")
+_KEY = re.compile(r"(?P<indent> *)(?P<off>#?)(?P<key>\w+):(?: (?P<value>.*))?")
 _COMMENT = re.compile(r" *# (?P<text>.*)")
 
 
@@ -66,7 +66,7 @@ def json_schema(example: str) -> dict[str, Any]:
         form = schema if section is Config else schema["$defs"].get(section.__name__)
         if form:
             _as_in_the_file(form, section)
-    for path, text in _comments(example):
+    for path, _, text in explained(example):
         _key_at(schema, path)["description"] = text
     return {"$schema": GenerateJsonSchema.schema_dialect} | schema | {"title": "The configuration of filedrop"}
 
@@ -100,8 +100,8 @@ def _key_at(form: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     return level
 
 
-def _comments(example: str) -> Iterator[tuple[list[str], str]]:
-    """Each key of the example, by its path, with the comment above it."""
+def explained(example: str) -> Iterator[tuple[list[str], str | None, str]]:
+    """Each key of the example, by its path, with its default, if the line is one, and the comment above it."""
     path: list[tuple[int, str]] = []
     said: list[str] = []
     for line in example.splitlines():
@@ -110,7 +110,7 @@ def _comments(example: str) -> Iterator[tuple[list[str], str]]:
         elif found := _KEY.match(line):
             path = [*(outer for outer in path if outer[0] < len(found["indent"])), (len(found["indent"]), found["key"])]
             if said and not said[0].startswith("The configuration"):
-                yield [key for _, key in path], " ".join(said)
+                yield [key for _, key in path], found["value"] if found["off"] else None, " ".join(said)
             said = []
         else:
             said = []

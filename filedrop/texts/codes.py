@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-# Why a document failed, for programs: each is explained in docs/errors.md. `in-use` is only why a file isn't ready yet.
+# Why a document failed, for programs: each is explained in docs/reference.md. `in-use` is only why a file isn't ready.
 Code = Literal[
     "bad-participant",
     "changed",

@@ -7,13 +7,18 @@ import sys
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
-PAGES = {  # name and section: its page of the manual, what NAME says, and where else to look
+REFERENCE = PROJECT / "docs" / "reference.md"
+PAGES = {  # name and section: its chapters of the reference, what NAME says, and where else to look
     ("filedrop", 1): (
-        "commands.md",
+        ("Commands", "Exit statuses"),
         "sends and receives business documents between folders and a PEPPOL access point",
         5,
     ),
-    ("filedrop", 5): ("configuration.md", "the configuration of filedrop", 1),
+    ("filedrop", 5): (
+        ("The configuration file", "Settings of a company", "All settings"),
+        "the configuration of filedrop",
+        1,
+    ),
 }
 
 
@@ -26,9 +31,11 @@ def roff(markdown: str) -> list[str]:
             verbatim = not verbatim
             lines.append(".PP\n.nf\n.RS 4" if verbatim else ".RE\n.fi")
         elif verbatim:
-            lines.append(_plain(line))
+            lines.append(_plain(line) or "\\&")
         elif not line:
             lines.append(".PP")
+        elif line.startswith("<!--"):  # a mark of .ci/reference
+            continue
         elif heading := re.match(r"(#+) (.*)", line):
             level, title = heading.groups()
             lines.append(f".SH {_plain(title.upper())}" if level == "##" else f".SS {_plain(title)}")
@@ -70,8 +77,9 @@ def _escaped(text: str) -> str:
 
 def main(version: str, folder: Path) -> None:
     """Write each page."""
-    for (name, section), (page, what, other) in PAGES.items():
-        text = (PROJECT / "docs" / page).read_text("utf-8").partition("\n")[2]
+    chapters = dict(chapter.split("\n", 1) for chapter in REFERENCE.read_text("utf-8").split("\n## ")[1:])
+    for (name, section), (titles, what, other) in PAGES.items():
+        text = "\n".join(f"## {title}\n{chapters[title]}" for title in titles)
         head = [f'.TH {name.upper()} {section} "" "filedrop {version}" "filedrop"', ".SH NAME", f"{name} \\- {what}"]
         foot = [".SH SEE ALSO", f".BR {name} ({other}).", ".PP", "The whole manual: \\fBfiledrop manual\\fR"]
         target = folder / f"man{section}" / f"{name}.{section}"

@@ -16,7 +16,9 @@ from filedrop.config import (
     Company,
     Config,
     Heartbeat,
+    Hosts,
     Inbound,
+    Keep,
     Log,
     Mail,
     Metrics,
@@ -29,7 +31,7 @@ from filedrop.config import (
 from filedrop.config.mapping import Rule
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
-SECTIONS = (Outbound, Validation, Inbound, Commands, Log, Alerts, Heartbeat, Metrics)
+SECTIONS = (Hosts, Outbound, Validation, Keep, Inbound, Commands, Log, Alerts, Heartbeat, Metrics)
 REQUIRED = ("base_url", "username", "password_file")
 
 

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 import pytest
+from support.manual import PAGES
+
+from filedrop.cli.manual import for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +69,7 @@ def test_installed_from_it_alone(tmp_path: Path, wheel: Path) -> None:
     filedrop = programs / "filedrop"
     assert run(filedrop, "--version", cwd=tmp_path).startswith("filedrop, version ")
     page = run(filedrop, "manual", "install", cwd=tmp_path)
-    assert page == (PROJECT / "docs" / "install.md").read_text("utf-8")
+    assert page == for_terminal(PAGES["docs/install.md"], "install")
     assert "delivered" in run(filedrop, "demo", cwd=tmp_path)
     if sys.platform == "linux":
         root = tmp_path / "root"

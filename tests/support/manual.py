@@ -26,6 +26,11 @@ def prose(text: str) -> str:
     return _FENCED.sub("", text)
 
 
+def chapter(page: str, title: str) -> str:
+    """A chapter of a page, without its title."""
+    return PAGES[page].partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
 def cookbook() -> dict[str, tuple[str, dict[str, str]]]:
     """Each recipe for any system by its title: its YAML, and the tables it needs, by the names of their files."""
     return _recipes("docs/receivers.md", "Recipes") | _recipes("docs/systems.md", "Rules for certain ids")
@@ -36,17 +41,16 @@ def systems() -> dict[str, tuple[str, dict[str, str]]]:
     return _recipes("docs/systems.md", "One part for each system")
 
 
-def parts(page: str, chapter: str) -> dict[str, str]:
+def parts(page: str, title: str) -> dict[str, str]:
     """The parts of a page's chapter, by their titles."""
-    text = PAGES[page].partition(f"\n## {chapter}\n")[2].partition("\n## ")[0]
-    titled = (part.partition("\n") for part in text.split("\n### ")[1:])
+    titled = (part.partition("\n") for part in chapter(page, title).split("\n### ")[1:])
     return {title: words for title, _, words in titled}
 
 
-def _recipes(page: str, chapter: str) -> dict[str, tuple[str, dict[str, str]]]:
+def _recipes(page: str, title: str) -> dict[str, tuple[str, dict[str, str]]]:
     found = {}
-    for title, text in parts(page, chapter).items():
+    for recipe, text in parts(page, title).items():
         (written,) = (block for language, block in fenced(text) if language == "yaml")
         tables = [block for language, block in fenced(text) if language == "csv"]
-        found[title] = (written, dict(zip(re.findall(r"\S+\.csv", written), tables, strict=True)))
+        found[recipe] = (written, dict(zip(re.findall(r"\S+\.csv", written), tables, strict=True)))
     return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 from support.drops import accepted, drop
+from support.manual import chapter
 
 import filedrop
 from filedrop.model.fault import Fault, Finding
@@ -148,8 +149,8 @@ def test_head_of_an_older_note(note: str, tmp_path: Path) -> None:
 
 
 def test_every_error_code_has_its_text() -> None:
-    """Each code of docs/errors.md has a form and is known to mypy, and each form of a fault has such a code."""
-    page = (ROOT.parent / "docs" / "errors.md").read_text("utf-8")
+    """Each code of docs/reference.md has a form and is known to mypy, and each form of a fault has such a code."""
+    page = chapter("docs/reference.md", "Error codes")
     documented = set(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE))
     assert documented == {form.partition("/")[0] for form in FAULTS} - ADDED
     assert set(get_args(Code)) == documented | {IN_USE}

@@ -92,7 +92,7 @@ def remove(config_option: str | None, instance: str | None, *, root: Path | None
 @instance_argument
 @click.pass_obj
 def start(config_option: str | None, instance: str | None) -> None:
-    """Start the service, and wait until it works."""
+    """Start the service, and wait until it works. One that runs already keeps its configuration."""
     site = _site(instance, None, config_option)
     stale = _stale(site) if Unit.read(site.unit) else []
     if _asked("is-active", site) == "active":

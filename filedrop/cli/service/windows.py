@@ -98,7 +98,7 @@ def remove(config_option: str | None, instance: str | None) -> None:
 @instance_argument
 @click.pass_obj
 def start(config_option: str | None, instance: str | None) -> None:
-    """Start the service, and wait until it works."""
+    """Start the service, and wait until it works. One that runs already keeps its configuration."""
     _may_change()
     _start(Service.choose(instance, config_option))
 
