@@ -17,6 +17,7 @@ from filedrop.config import Rule
 from filedrop.errors import DocumentError
 from filedrop.identify.mapping import Rules
 from filedrop.outbound.context import identification_of
+from filedrop.outbound.identified import identified
 from filedrop.outbound.upload import Changing
 from filedrop.texts.printable import in_yaml
 
@@ -180,7 +181,8 @@ class _Trial:
             text = reading.xpaths.get(candidate.source, "")
             if isinstance(text, str) and text.isprintable() and not {"'", '"'} & set(text):
                 dropped = as_dropped(self._company, rehearsed.document.file, rehearsed.document.dropped_as)
-                return self._rehearsal.identify(dropped, reading, by), text
+                rules = self._company.apply_to(self._rehearsal.config.outbound)
+                return identified(by, dropped, reading, rules, dropped.claimed), text
         return None, ""
 
     def _read(self, file: Path, xpaths: set[str]) -> Reading:

@@ -37,7 +37,6 @@ from filedrop.model.document import Need, State, local_name, participant_key
 from filedrop.model.fault import Fault
 from filedrop.model.twins import twin
 from filedrop.outbound.context import identification_of
-from filedrop.outbound.identified import identified
 from filedrop.outbound.pdfs import pdf_for
 from filedrop.outbound.preparing import demand_attachment, in_memory, post_instead, read_of
 from filedrop.outbound.sender import duplicate, is_refused
@@ -91,11 +90,6 @@ class Rehearsed:
     identity: Identity | None = None
     reading: Reading | None = None
     content: bytes | None = None
-
-    @property
-    def changed(self) -> dict[str, list[str]]:
-        """What is changed in the document before it is posted, as `Prepared` has it."""
-        return dict(self.document.prepared.changed) if self.document.prepared else {}
 
     @property
     def says(self) -> str:
@@ -271,11 +265,6 @@ class Rehearsal:
         """A file's content. Raises DocumentError, Changing, OSError."""
         with opened_document(file, self.config.outbound.max_size, xpaths) as opened:
             return read_of(opened)
-
-    def identify(self, document: Document, reading: Reading, by: Identification) -> Document:
-        """A document with what was read of its file and with its ids; FAILED where these don't do."""
-        rules = self.config.companies[document.company].apply_to(self.config.outbound)
-        return identified(by, document, reading, rules, document.claimed)
 
     def known(self, account: str, receiver: str, kind: str) -> DirectoryAnswer:
         """What an account's directory has of a receiver and documents with this local name, if it can be asked."""

@@ -18,7 +18,6 @@ import click
 
 from filedrop import cli
 from filedrop.cli.dropped import STDIN
-from filedrop.cli.explaining import FIELDS, show_tries, tries_as_json
 from filedrop.cli.opening import act_as_owner, config_if_any, write_new
 from filedrop.cli.proposing import propose
 from filedrop.cli.rehearsal import (
@@ -35,6 +34,7 @@ from filedrop.cli.rehearsal import (
 )
 from filedrop.cli.show import change_in_words, say, show_json, tell
 from filedrop.errors import FiledropError
+from filedrop.identify.identity import explained, rule_of
 from filedrop.outbound.validating import warnings
 from filedrop.storage.names import matcher, names_document, pdfs_of
 from filedrop.texts.printable import listed, printable
@@ -45,7 +45,10 @@ if TYPE_CHECKING:
     from filedrop.cli.proposing import Proposal
     from filedrop.cli.rehearsal import Receiver, Rehearsed
     from filedrop.config import Company, Config
+    from filedrop.identify import Identity, Reading
+    from filedrop.identify.mapping import Try
 
+FIELDS = ("sender", "receiver", "document_id", "process_id", "channel")
 SHOWN = 5  # names after which a list ends with "and 7 more"
 _CONTRADICTING = "of these go by other ids than they state (BR-SBDH): an access point may refuse them"
 _VERDICTS = {  # what is said of a verdict and, where the directory was asked, of the receiver
@@ -128,7 +131,10 @@ def _found(rehearsal: Rehearsal, files: Sequence[Path], each: Iterable[Path], co
         elif file not in files and not (names_document(file.name) and is_named(file.name)):
             never_sent.append(file)
         else:
-            whose = _company(file, company, config)
+            whose = _company_of(file, company, config)
+            if whose is None:
+                names = listed(sorted(config.companies))
+                raise click.UsageError(f"{file} is in no company's outbound folder; write --company and one of {names}")
             documents.append(rehearsal.judge(file, whose))
             if whose.prepare.has_pdfs:
                 pdfs |= {file.with_name(pdf.name) for pdf, _ in pdfs_of(file)}
@@ -149,7 +155,9 @@ def _each(files: Iterable[Path]) -> Iterator[Path]:
 
 
 def _company_of(file: Path, name: str | None, config: Config) -> Company | None:
-    """The company of this name, or the one in whose outbound folder a file is. Raises UsageError."""
+    """The company of this name, the only one, or the one in whose outbound folder a file is. Raises UsageError."""
+    if name is None and len(config.companies) == 1:
+        (name,) = config.companies
     if name is not None:
         if name in config.companies:
             return config.companies[name]
@@ -158,17 +166,6 @@ def _company_of(file: Path, name: str | None, config: Config) -> Company | None:
     is_in = Path(os.path.realpath(file))  # Path.resolve fails for a link that leads to itself
     folders = [(path, company) for company in config.companies.values() for path in company.outbound]
     return next((company for path, company in folders if is_in.is_relative_to(os.path.realpath(path))), None)
-
-
-def _company(file: Path, name: str | None, config: Config) -> Company:
-    """The same; or else the only one. Raises UsageError."""
-    whose = _company_of(file, name, config)
-    if whose is None and len(config.companies) == 1:
-        (whose,) = config.companies.values()
-    if whose is None:
-        names = listed(sorted(config.companies))
-        raise click.UsageError(f"{file} is in no company's outbound folder; write --company and one of {names}")
-    return whose
 
 
 def _causes(rehearsal: Rehearsal, documents: Sequence[Rehearsed]) -> Iterator[Cause]:
@@ -225,7 +222,7 @@ def _show_whole(rehearsed: Rehearsed, causes: Iterable[Cause], source: str) -> N
     if rehearsed.advises_aside:
         _show_advice({rehearsed.document.receiver})
     if rehearsed.identity and rehearsed.reading:
-        show_tries(source, rehearsed.identity, rehearsed.reading)
+        _show_tries(source, rehearsed.identity, rehearsed.reading)
 
 
 def _facts(rehearsed: Rehearsed) -> Iterator[tuple[str, str]]:
@@ -238,7 +235,7 @@ def _facts(rehearsed: Rehearsed) -> Iterator[tuple[str, str]]:
             origin += f"; it {_REACHES[rehearsed.reach]}"
         if value or field != "channel":
             yield field, f"{value or '-'}  ({origin})"
-    for role, (before, after) in rehearsed.changed.items():
+    for role, (before, after) in document.prepared.changed.items() if document.prepared else ():
         yield "posted", change_in_words(role, before, after)
     if judgement is not None and not judgement.rules:
         yield "rules", "there are none for this kind of document, so it is sent without validation"
@@ -358,7 +355,7 @@ def _as_json(found: Found) -> dict[str, Any]:
 
 def _document_as_json(rehearsed: Rehearsed) -> dict[str, Any]:
     document, judgement = rehearsed.document, rehearsed.judgement
-    tried = {"tried": tries_as_json(rehearsed.identity)} if rehearsed.identity else {}
+    tried = {"tried": _tries_as_json(rehearsed.identity)} if rehearsed.identity else {}
     return {
         "file": str(rehearsed.file),
         "company": document.company or None,
@@ -370,8 +367,57 @@ def _document_as_json(rehearsed: Rehearsed) -> dict[str, Any]:
         "why": rehearsed.says or None,
         "contradicts": list(rehearsed.contradicts),
         "warnings": list(document.warnings),
-        "posted": rehearsed.changed,
+        "posted": document.prepared.changed if document.prepared else {},
         "rules": None if judgement is None else list(judgement.rules),
         "findings": [asdict(finding) for finding in judgement.findings] if judgement else [],
         **tried,
     }
+
+
+def _tries_as_json(identity: Identity) -> list[dict[str, Any]]:
+    """Each rule as `--json` has it; `why` is null where a rule applies and where a field wins."""
+    return [
+        {
+            "rule": tried.rule,
+            "line": tried.line,
+            "applies": not tried.refusal,
+            "why": tried.refusal or None,
+            "fields": {name: _field_as_json(name, tried, identity) for name in tried.fields},
+        }
+        for tried in identity.tries
+    ]
+
+
+def _field_as_json(name: str, tried: Try, identity: Identity) -> dict[str, Any]:
+    winner = rule_of(name, identity)
+    value = tried.values.get(name)
+    if value is None:
+        why = tried.unset.get(name, "the rule doesn't apply")
+    else:
+        why = "" if winner is tried else f"{winner} comes first"
+    return {"value": value, "wins": not why, "why": why or None}
+
+
+def _show_tries(source: str, identity: Identity, reading: Reading) -> None:
+    """Show each rule of the configuration `source` ("" for none), and where the rest comes from."""
+    if not source:
+        say("  There is no configuration, so there are no mapping rules.")
+    elif not identity.tries:
+        say(f"  {source} has no mapping rules.")
+    else:
+        say(f"  The mapping rules of {source}, for a file of {identity.company}:")
+    for tried in identity.tries:
+        if tried.refusal:
+            say(f"  {tried} doesn't apply: {tried.refusal}")
+            say(f"    it would set {', '.join(tried.fields)}")
+            continue
+        say(f"  {tried} applies")
+        for name in tried.fields:
+            field = _field_as_json(name, tried, identity)
+            said = "sets nothing" if field["value"] is None else field["value"]
+            say(f"    {name:<12} {said}" + (f": {field['why']}" if field["why"] else ""))
+    rest = [name for name in FIELDS if rule_of(name, identity) is None]
+    for name in rest:
+        if name == rest[0]:
+            say("  Set by no rule:")
+        say(f"    {name:<12} {explained(name, identity, reading)}")
