@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from filedrop.model.fault import Code
 
 UNKNOWN: Code = "receiver-unknown"
-OLD = 60.0  # seconds after which a negative answer is asked for again
-MOST = 10_000  # receivers in the cache
+NEGATIVE_FOR = 60.0  # seconds after which a negative answer is asked for again
+RECEIVERS_KEPT = 10_000  # receivers in the cache
 MOST_PAIRS = 100_000  # accepted pairs in the cache
 SHOWN = 3  # pairs in a note
 
@@ -92,8 +92,8 @@ class ReceiverDirectory:
         The codes are `receiver-unknown` and `not-accepted`; the message is one line. Waits a short time for an answer.
         """
         objection = objection_to(self._known(ids, self._cache), ids, self._lookup)
-        if objection and self._cache > OLD:
-            objection = objection_to(self._known(ids, OLD), ids, self._lookup)
+        if objection and self._cache > NEGATIVE_FOR:
+            objection = objection_to(self._known(ids, NEGATIVE_FOR), ids, self._lookup)
         return objection and with_twin(
             objection, ids, lambda other: self._known(replace(ids, receiver=other), self._cache).connected
         )
@@ -104,11 +104,11 @@ class ReceiverDirectory:
         `asked_within`: the answer is a second one, so many seconds old at most. The first never counts as the second.
         """
         wanted, is_again = replace(ids, receiver=receiver or ids.receiver), asked_within is not None
-        oldest = self._cache if asked_within is None else min(asked_within, OLD)
+        oldest = self._cache if asked_within is None else min(asked_within, NEGATIVE_FOR)
         of = wanted.receiver, local_name(wanted.document_id)
         known, age = self._answer(*of, oldest, is_again=is_again)
-        if known.is_absent and age > OLD:
-            known, age = self._answer(*of, OLD)
+        if known.is_absent and age > NEGATIVE_FOR:
+            known, age = self._answer(*of, NEGATIVE_FOR)
         return False if known.is_absent else known.connected, age
 
     def has_somebody(self, ids: Ids, others: Iterable[str], *, asked_within: float) -> bool | None:
@@ -156,7 +156,7 @@ class ReceiverDirectory:
                 return DirectoryAnswer(), 0.0
             else:
                 mine, asked_at, answer = True, now, Future()
-                if len(self._asked) >= MOST or self._pairs >= MOST_PAIRS:
+                if len(self._asked) >= RECEIVERS_KEPT or self._pairs >= MOST_PAIRS:
                     self._asked.clear()
                     self._pairs = 0
                 self._asked[key] = (now, answer)

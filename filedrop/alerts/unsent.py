@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from filedrop.alerts.letters import Content
     from filedrop.config import Config
 
-OLD = timedelta(days=7)  # after which a digest is given up: it tells nobody anything new
+DIGEST_GIVEN_UP_AFTER = timedelta(days=7)  # after which a digest is given up: it tells nobody anything new
 ALL = ""  # the reader of everything
 ALERT, DIGEST = "alert", "digest"
 MAIL, URLS = "mail", "urls"
@@ -53,7 +53,9 @@ def queued(unsent: Iterable[Letter], new: Sequence[Letter], now: datetime) -> tu
     """The unsent letters with new ones: a later alert says all that an unsent one said, and takes its place."""
     replaced = {(letter.reader, letter.by) for letter in new if letter.what == ALERT}
     kept = [letter for letter in unsent if not (letter.what == ALERT and (letter.reader, letter.by) in replaced)]
-    kept = [letter for letter in kept if letter.what == ALERT or now - from_seconds(letter.made) < OLD]
+    kept = [
+        letter for letter in kept if letter.what == ALERT or now - from_seconds(letter.made) < DIGEST_GIVEN_UP_AFTER
+    ]
     return (*kept, *new)
 
 

@@ -33,7 +33,7 @@ SHOWN = 20  # documents and messages at most
 PATIENCE = 3.0  # seconds for a folder to say whether the file is there
 DAY = click.DateTime(["%Y-%m-%d"])  # by this machine's clock
 A_DAY = timedelta(days=1) - timedelta(microseconds=1)
-LONG_AGO, LATEST = datetime(1970, 1, 2), datetime(9999, 12, 30, tzinfo=UTC)  # noqa: DTZ001 - of this machine's time
+LONG_AGO, END_OF_TIME = datetime(1970, 1, 2), datetime(9999, 12, 30, tzinfo=UTC)  # noqa: DTZ001 - of this machine's time
 LIES = {True: "is in", False: "was last in", None: "was last in a folder that doesn't answer now:"}
 
 
@@ -70,7 +70,7 @@ def history(
         raise click.UsageError("write either a name, a message number or an id, or options that say what to find")
     with open_journal(open_config(config_option)) as journal:
         if name is None:
-            first, last = (since or LONG_AGO).astimezone(), (until.astimezone() + A_DAY) if until else LATEST
+            first, last = (since or LONG_AGO).astimezone(), (until.astimezone() + A_DAY) if until else END_OF_TIME
             known = Known(number or "", party or "", first, last)
             documents = journal.documents.search(known, now(), most=SHOWN + 1)
             messages = journal.messages.search(known, now(), most=SHOWN + 1)

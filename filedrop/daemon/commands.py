@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from filedrop.process.guard import Guard
     from filedrop.process.pool import Pool
 
-AT_ONCE = 4  # companies
-ANYWAY = 60.0  # seconds until the journal is looked at, though we have written nothing
+COMPANIES_AT_ONCE = 4  # companies
+LOOK_ANYWAY = 60.0  # seconds until the journal is looked at, though we have written nothing
 LONGEST_SAID = 500  # characters of what a program says
 
 
@@ -46,7 +46,7 @@ class CommandRunner:
         self, commands: Commands, journal: Journal, *, passed: Sequence[str] = (), pool: type[Pool], guard: Guard
     ) -> None:
         self._journal = journal
-        self._pool = pool(AT_ONCE, name="commands", attempt=self._survive)
+        self._pool = pool(COMPANIES_AT_ONCE, name="commands", attempt=self._survive)
         self._change = threading.Lock()
         self._busy: dict[str, Program | None] = {}  # by company
         self._not_before: dict[str, float] = {}
@@ -88,7 +88,7 @@ class CommandRunner:
         retries = any(due <= now for due in (*list(self._not_before.values()), self._anyway))
         if self._closed.is_set() or (commits == self._seen and not retries):
             return
-        self._seen, self._anyway = commits, now + ANYWAY
+        self._seen, self._anyway = commits, now + LOOK_ANYWAY
         with suppress(JournalError):  # `status` says so
             for errand in self._journal.errands.first():
                 if serves(errand.company):

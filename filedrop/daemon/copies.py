@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from filedrop.process.clock import Clockwork
     from filedrop.process.guard import Guard
 
-FIRST = 60.0  # seconds after a start, which has enough to do
+AFTER_START = 60.0  # seconds after a start, which has enough to do
 CHECK_AGAIN = 60.0  # seconds until a check that could not be made is tried again
 AGAIN = 3600.0  # seconds until it is tried again after a failure
 
@@ -51,7 +51,7 @@ class DailyCopy:
         self._log = log
         self._clockwork = clockwork
         self._pool = clockwork.pool(1, name="copy", attempt=guard.attempt)
-        self._due = clockwork.steady() + FIRST
+        self._due = clockwork.steady() + AFTER_START
         self._done: date | None = None
 
     def tick(self) -> None:

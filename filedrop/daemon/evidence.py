@@ -19,9 +19,9 @@ from filedrop.model.document import State
 from filedrop.model.obligations import (
     A_MOMENT,
     AN_HOUR,
-    AT_ONCE,
     COPIED,
     HALF_A_DAY,
+    IMPATIENT,
     RESTARTS,
     SLOWEST,
     STANDSTILL,
@@ -97,7 +97,7 @@ def _steps(facts: Facts) -> Iterator[Owed]:
     for served in [*unassigned, *(served for account in facts.daemon.accounts for served in account.folders)]:
         path = served.folder.path
         if path in facts.files and workers.is_hung(served):  # else status reports that it doesn't answer
-            yield Owed(str(path), f"{path}: a step doesn't end", patience=AT_ONCE)
+            yield Owed(str(path), f"{path}: a step doesn't end", patience=IMPATIENT)
     for account in facts.daemon.accounts if not journal.trouble else ():
         rescan = account.context.rules.rescan.total_seconds()
         reports = *(pipeline.report for pipeline in account.pipelines), *(answers.report for answers in account.answers)
@@ -153,7 +153,7 @@ def _accounts(facts: Facts) -> Iterator[Owed]:
         if (seconds := sum(away.values())) >= HALF_A_DAY:
             what = f"account {name} couldn't be used for {seconds // AN_HOUR:.0f} hours in all"
             advice = "it can be used now, but ask the operator of the access point for the cause"
-            yield Owed(f"account {name}", what, None, AT_ONCE, AN_HOUR * min(map(int, away)), advice)
+            yield Owed(f"account {name}", what, None, IMPATIENT, AN_HOUR * min(map(int, away)), advice)
 
 
 def _chores(facts: Facts) -> Iterator[Owed]:
@@ -174,7 +174,7 @@ def _chores(facts: Facts) -> Iterator[Owed]:
 def _threads(facts: Facts) -> Iterator[Owed]:
     """All threads are alive: the one row that a restart resolves, so systemd's watchdog follows it."""
     if not (facts.daemon.is_stopping or facts.daemon.is_healthy()):
-        yield Owed("threads", "a part of filedrop has ended", patience=AT_ONCE)
+        yield Owed("threads", "a part of filedrop has ended", patience=IMPATIENT)
 
 
 def _status(facts: Facts) -> Iterator[Owed]:
@@ -191,7 +191,7 @@ def _hosts(facts: Facts) -> Iterator[Owed]:
     for name, at in share.missing.items() if share.does_chores else ():
         since = min(at, facts.daemon.now().timestamp())  # its own clock may be ahead
         advice = f"start it again; if it is gone for good: filedrop hosts forget {name}"
-        yield Owed(f"host {name}", f"host {name} has given no sign of life", None, AT_ONCE, since, advice)
+        yield Owed(f"host {name}", f"host {name} has given no sign of life", None, IMPATIENT, since, advice)
 
 
 def _starts(facts: Facts) -> Iterator[Owed]:
@@ -199,7 +199,7 @@ def _starts(facts: Facts) -> Iterator[Owed]:
     lately = [start for start in facts.kept.starts if facts.daemon.now().timestamp() - start < AN_HOUR]
     if len(lately) > RESTARTS:
         advice = "the log shows why the earlier ones have ended"
-        yield Owed("starts", f"filedrop has started {len(lately)} times", None, AT_ONCE, lately[0], advice)
+        yield Owed("starts", f"filedrop has started {len(lately)} times", None, IMPATIENT, lately[0], advice)
 
 
 OBLIGATIONS: tuple[Callable[[Facts], Iterable[Owed]], ...] = (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Result = Unrecorded | MarkedRead
 
-AT_ONCE = 256  # answers in one commit: bounds how long others wait for it
+ANSWERS_A_COMMIT = 256  # answers in one commit: bounds how long others wait for it
 LONGEST_LULL = 0.1  # seconds that an answer waits for others at most
 
 
@@ -59,7 +59,7 @@ class Recorder:
 
     def step(self) -> None:
         """Write what has piled up. Raises JournalError; what can't be written is kept."""
-        while len(self._unwritten) < AT_ONCE and not self._queue.empty():
+        while len(self._unwritten) < ANSWERS_A_COMMIT and not self._queue.empty():
             result = self._queue.get()
             if result is not None:
                 self._unwritten.append(result)

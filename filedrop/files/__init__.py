@@ -85,7 +85,7 @@ __all__ = [
 ]
 
 
-LATEST = 2**63 - 1  # nanoseconds since 1970: the largest number of the journal
+LATEST_TIME_NS = 2**63 - 1  # nanoseconds since 1970: the largest number of the journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class FileStamp:
     @classmethod
     def of(cls, status: os.stat_result) -> FileStamp:
         """The stamp in a result of `fstat`."""
-        modified = max(-LATEST, min(status.st_mtime_ns, LATEST))
+        modified = max(-LATEST_TIME_NS, min(status.st_mtime_ns, LATEST_TIME_NS))
         return cls(status.st_size, modified, status.st_ino)
 
 

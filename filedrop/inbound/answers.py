@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from filedrop.storage.company_folders import InboundFolder
 
 LIES = 300.0  # seconds after which a moved file is answered
-AT_ONCE = 16  # files that are decided on in one step: other folders are served in between
+FILES_A_STEP = 16  # files that are decided on in one step: other folders are served in between
 
 
 @dataclass(slots=True)
@@ -179,7 +179,7 @@ class AnswersByMoving:
             if not moved.is_decided and (place.whole not in kept or moved.sha256 == "")
         ]
         due = [(place, moved) for place, moved in waiting if moved.since + LIES <= now]
-        for place, moved in due[:AT_ONCE]:
+        for place, moved in due[:FILES_A_STEP]:
             try:
                 directory = place.directory(there)
                 if directory is None:  # it isn't ours any more
@@ -218,7 +218,7 @@ class AnswersByMoving:
         """Look at some of the files that were moved: whether they are answered. Raises JournalError."""
         unread = [(place, moved) for place, moved in self._moved.items() if moved.sha256 is None]
         unread.sort(key=lambda each: bool(each[1].failure))  # what can't be read keeps nothing else waiting
-        for place, moved in unread[:AT_ONCE]:
+        for place, moved in unread[:FILES_A_STEP]:
             try:
                 if directory := place.directory(there):
                     moved.sha256 = self._sha256_if_answered(directory, place, moved.stamp)

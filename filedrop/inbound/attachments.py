@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from filedrop.files.patience import Ask
     from filedrop.identify import Reading
 
-MOST = 100  # files of one document: invoices have one or two, and a folder with thousands can't be looked at
+MOST_FILES = 100  # files of one document: invoices have one or two, and a folder with thousands can't be looked at
 LARGEST = 100_000_000  # bytes of one file; base64 makes a third more of it, which must fit into a message
 LONGEST_STATED = 255  # letters of a stated name or type in the sidecar
 
@@ -200,15 +200,15 @@ class _Unpacking:
     def attachments(self) -> tuple[Attachment, ...]:
         more = self._number - len(self._done)
         if more:
-            fault = f"{more} more are in the document; {MOST} at most are written"
-            self._done.append(Attachment(MOST + 1, fault=fault))
+            fault = f"{more} more are in the document; {MOST_FILES} at most are written"
+            self._done.append(Attachment(MOST_FILES + 1, fault=fault))
         return tuple(self._done)
 
     def give_up(self, leftovers: set[str]) -> None:
         if self._file is not None:
             with suppress(OSError):
                 self._ask(self._file.close)
-        for number in range(1, min(self._number, MOST) + 1):
+        for number in range(1, min(self._number, MOST_FILES) + 1):
             discard(self._piece(number), leftovers, self._ask)
 
     def _piece(self, number: int) -> Entry:
@@ -220,7 +220,7 @@ class _Unpacking:
         self._digest, self._head = hashlib.sha256(), b""
 
     def _write(self, data: bytes) -> None:
-        if self._number > MOST or self._fault:
+        if self._number > MOST_FILES or self._fault:
             return
         if self._size + len(data) > LARGEST:
             self._fault = f"it is larger than {size(LARGEST)}"
@@ -236,7 +236,7 @@ class _Unpacking:
         self._size += len(data)
 
     def _end(self, fault: str) -> None:
-        if self._number > MOST:
+        if self._number > MOST_FILES:
             return
         fault = self._fault or fault
         file, self._file = self._file, None

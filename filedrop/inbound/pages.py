@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from filedrop import files, readable
 from filedrop.errors import Changed, FolderUnavailable
 from filedrop.files.patience import asking
-from filedrop.inbound.attachments import LONGEST_STATED, MOST, XML, pdf_alone, xml_name
+from filedrop.inbound.attachments import LONGEST_STATED, MOST_FILES, XML, pdf_alone, xml_name
 from filedrop.inbound.reserving import id_of
 from filedrop.pauses import EACH_MINUTE
 from filedrop.programs.children import NoAnswer
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 2  # at what is made beside a document
 NO_PAGE = "there is no page: {}"
-SOON = 0.2  # seconds until a folder is looked at again whose delivery has not taken its first step
+LOOK_AGAIN_AFTER = 0.2  # seconds until a folder is looked at again whose delivery has not taken its first step
 
 
 class PageMaker:
@@ -119,7 +119,7 @@ class PageMaker:
         shown, xml = document, document.with_name(xml_name(document.name))
         if xml.name in attachments.values():  # the invoice; the document is only an envelope
             shown = xml
-            attachments = {MOST + number: name for number, name in attachments.items()}  # not what is in the XML
+            attachments = {MOST_FILES + number: name for number, name in attachments.items()}  # not what is in the XML
         with cast("BinaryIO", ask(lambda: files.open_regular(shown))) as file:
             content = self.renderer.page(_pieces(file, ask), shown.name, language, attachments, notices)
         ask(lambda: _place(page, content, here, document))
@@ -232,7 +232,7 @@ class OwedPages:
         if delivery.trouble if delivery is not None else Path(row.folder) in self._named:
             return EACH_MINUTE.seconds()
         if delivery is not None and not delivery.folder.id:
-            return SOON
+            return LOOK_AGAIN_AFTER
         return self._not_before.get(row.folder, 0.0) - time.monotonic()
 
     def _attempt(self, row: MessageRow, delivery: InboundDelivery | None) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from filedrop.inbound.context import InboundContext
     from filedrop.model.message import Message
 
-MOST = 25  # statuses that are read or marked after a poll
+STATUSES_A_POLL = 25  # statuses that are read or marked after a poll
 LARGEST = 500_000  # bytes of a status: it is read in the daemon
 
 
@@ -99,7 +99,7 @@ class Statuses:
         self.unknown = sum(not status.is_recorded for status in was_tried)
         now = self._context.now()
         due = [status for status in left if status.is_recorded or self._is_to_be_read(status, now)]
-        for status in sorted(due, key=lambda status: status.attempts)[:MOST]:
+        for status in sorted(due, key=lambda status: status.attempts)[:STATUSES_A_POLL]:
             with self._lock:
                 self._under_way.add(status)
             self._context.fetchers.submit(Task(partial(self._read_and_mark, status, now), partial(self._end, status)))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 FAILED_FOR = 120.0  # seconds for which an error is shown though its job has succeeded since: two of its longest pauses
 FORGOTTEN_AFTER = 7200.0  # seconds after which an error is shown no longer, as its job isn't even tried any more
 STANDSTILL = 300.0  # seconds in which something happens with everything that is owed
-AT_ONCE = -STANDSTILL  # the patience of what needs none
+IMPATIENT = -STANDSTILL  # the patience of what needs none
 COPIED = 26 * 3600.0  # seconds until a journal has its next daily copy
 RESTARTS = 8  # starts within the last hour that a person may have wanted
 COMPLETED = timedelta(minutes=15)  # in which a ready file or a PDF follows its document

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from filedrop.storage.company_folders import OutboundFolder
 
 
-LATEST = 1000  # numbers that are kept; answers overtake each other, but not so many
+NUMBERS_KEPT = 1000  # numbers that are kept; answers overtake each other, but not so many
 
 
 class Window:
@@ -102,8 +102,8 @@ class NewNumbers:
             if number <= self._highest or number in self._latest:
                 return False
             self._latest.add(number)
-            if len(self._latest) > LATEST:
-                self._highest = sorted(self._latest)[LATEST // 2]
+            if len(self._latest) > NUMBERS_KEPT:
+                self._highest = sorted(self._latest)[NUMBERS_KEPT // 2]
                 self._latest = {other for other in self._latest if other > self._highest}
             return True
 

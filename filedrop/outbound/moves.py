@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.health import FolderHealth
     from filedrop.storage.company_folders import OutboundFolder
 
-AT_ONCE = 32  # moves that are brought to the disk together
+MOVES_A_FLUSH = 32  # moves that are brought to the disk together
 
 
 class Moves:
@@ -152,7 +152,7 @@ class Moves:
             _log_move(self._shared, document, after)
         self._moved.append((document, after))
         self.total += 1
-        if len(self._moved) >= AT_ONCE:
+        if len(self._moved) >= MOVES_A_FLUSH:
             self.flush()
 
     @contextmanager

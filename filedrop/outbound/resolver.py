@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from filedrop.process.folder_worker import FolderWorkers
 
 DAYS_WIDER = 2  # contract 6: a day is what the access point takes for one, and operators differ
-SOON = (5.0, 15.0, 45.0, 150.0, 450.0)  # seconds after the first look: more looks before `doubt` is over
+LOOKS_AFTER = (5.0, 15.0, 45.0, 150.0, 450.0)  # seconds after the first look: more looks before `doubt` is over
 VERY_SOON = 0.5  # seconds after a first look that other requests hindered: most have their answers then
 BEFORE_A_PERSON = 30.0  # seconds at least between looks while a person is asked
 IN_MEMORY = 1_000_000  # bytes of a candidate that are kept in memory while it is read
@@ -179,7 +179,7 @@ class DoubtResolver:
         if conclusion == "not found":
             shared.missing.note_asked(document.id)
             return self._not_found(document, memory, begun)
-        memory.next = shared.steady() + (SOON[0] if memory.was_undecided else VERY_SOON)
+        memory.next = shared.steady() + (LOOKS_AFTER[0] if memory.was_undecided else VERY_SOON)
         memory.was_undecided = True
         return None
 
@@ -190,7 +190,7 @@ class DoubtResolver:
             memory.first = begun
         over = memory.first + self._shared.rules.doubt.total_seconds()
         if begun == memory.first or begun < over:
-            looks = (memory.first + after for after in SOON)
+            looks = (memory.first + after for after in LOOKS_AFTER)
             memory.next = min((look for look in looks if steady < look < over), default=over)
             return None
         if document.unexplained >= UNEXPLAINED_AT_MOST:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from filedrop.outbound.desk import Desk
 
 EVERY = 3600.0  # seconds between two rounds
-AT_ONCE = 0.05  # seconds that a step takes, about: documents that are sent meanwhile wait for it
+LONGEST_STEP = 0.05  # seconds that a step takes, about: documents that are sent meanwhile wait for it
 PAUSE = 0.1  # seconds between two steps
 NOTED_EVERY = 60.0  # seconds between two notes of how far it is
 WITHOUT_A_CLOCK = 10.0  # seconds until the access point's clock may be known
@@ -85,7 +85,7 @@ class Retention:
         facts = {"company": folder.company, "folder": str(folder.path)}
         rows: list[str] = []  # to be forgotten by id: the company may have been called otherwise
         sidecars = [name for name in folder.at(f"archive/{month}").names() if name.endswith(".json")]
-        until = shared.steady() + AT_ONCE
+        until = shared.steady() + LONGEST_STEP
         for number, name in enumerate(sidecars, 1):
             within = folder.at(f"archive/{month}")
             with self._desk.health.tolerant():  # one that can't be removed now keeps neither the others nor the rows
@@ -100,7 +100,7 @@ class Retention:
                     self._desk.health.report_progress(how_far)
                     shared.log.info("archive.removing", **facts, month=month, documents=number, of=of)
                 yield
-                until = shared.steady() + AT_ONCE
+                until = shared.steady() + LONGEST_STEP
         removed += shared.journal.removal.forget(rows)
         with suppress(OSError):  # a person has put something there
             (folder.at("archive") / month).rmdir()

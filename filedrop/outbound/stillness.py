@@ -13,7 +13,7 @@ import random
 from typing import TYPE_CHECKING
 
 from filedrop.errors import JournalError
-from filedrop.storage.entry_times import ANYWAY, OUTBOUND, entry_times
+from filedrop.storage.entry_times import LOOKED_THROUGH_AFTER, OUTBOUND, entry_times
 
 if TYPE_CHECKING:
     from filedrop.outbound.desk import Desk
@@ -44,7 +44,7 @@ class Stillness:
         """Note that the rescan has ended. Raises JournalError."""
         begun, self._begun = self._begun, None
         if begun is not None and self._has_nothing_to_do():
-            self._still, self._until = begun, self._desk.steady() + ANYWAY * random.uniform(0.5, 1)  # noqa: S311 - not all folders at once
+            self._still, self._until = begun, self._desk.steady() + LOOKED_THROUGH_AFTER * random.uniform(0.5, 1)  # noqa: S311 - not all folders at once
 
     def _look(self) -> object:
         """What changes with each entry of the folders and with each commit; None where that can't be told."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from filedrop.identify import Reading
     from filedrop.model.fault import Code
 
-LATEST = 2.0**32  # seconds: a file's time may be any number
+LATEST_TIME = 2.0**32  # seconds: a file's time may be any number
 IN_USE: Code = "in-use"  # the code of a fault that no document gets: the file is looked at until nobody has it open
 IN_MEMORY = 256 * 1024  # bytes: files up to this size are kept in memory; larger ones are read again when sent
 
@@ -73,7 +73,7 @@ class OpenedDocument:
     @property
     def modified(self) -> datetime:
         """When the file was last written, by the clock of its writer's system."""
-        return from_seconds(min(max(0.0, self.status.st_mtime), LATEST))
+        return from_seconds(min(max(0.0, self.status.st_mtime), LATEST_TIME))
 
     def read(self, max_size: int | None, xpaths: Collection[str] = ()) -> Reading:
         """Read the file whole, once; `xpaths` are the mapping's. Raises DocumentError, Changing, OSError."""

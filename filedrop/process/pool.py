@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 QUICK = 0.002  # seconds that a task waits at most, beside its own work, while taking turns is faster
-LATEST = 8  # of so many tasks, two must be so: any may wait for Python, or for the rest of the computer
+LATEST_TASKS = 8  # of so many tasks, two must be so: any may wait for Python, or for the rest of the computer
 
 
 class Task(NamedTuple):
@@ -45,14 +45,14 @@ class Pace:
     def __init__(self) -> None:
         self.is_quick = False
         self.held_up = QUICK
-        self._latest = ((math.inf, 0.0),) * LATEST
+        self._latest = ((math.inf, 0.0),) * LATEST_TASKS
 
     def note(self, seconds: float, worked: float) -> None:
         """Note how long a task took, and how much of that was its own work."""
         self._latest = (*self._latest[1:], (seconds - worked, worked))
         waits, works = map(sorted, zip(*self._latest, strict=True))
         self.is_quick = waits[1] <= QUICK
-        self.held_up = QUICK + 2 * works[LATEST // 2]
+        self.held_up = QUICK + 2 * works[LATEST_TASKS // 2]
 
 
 class Pool:

@@ -32,7 +32,7 @@ ROOTS = frozenset(
     {"Invoice", "CreditNote", "Order", "CrossIndustryInvoice", "CrossIndustryDocument", "SCRDMCCBDACIOMessageStructure"}
 )
 LARGEST_XML = 10_000_000  # bytes
-MOST = 1000  # nodes of the tree of names, and files, that are looked at
+MOST_NODES = 1000  # nodes of the tree of names, and files, that are looked at
 _LIKE_THE_PAGE = ("/Alternative", "/Data", "/Source")  # what an invoice may be of the PDF (Factur-X 1.0, 6.2.3)
 _SEPARATORS = re.compile(r"[/\\:]")  # of the folders in a name, by any system
 _LONGEST_ERROR = 200  # letters
@@ -110,7 +110,7 @@ def _is_invoice(content: bytes) -> bool:
 
 
 def _embedded(reader: PdfReader) -> Iterator[_File]:
-    """The files in a PDF: those of its tree of names, then those that only `AF` lists; MOST at most.
+    """The files in a PDF: those of its tree of names, then those that only `AF` lists; MOST_NODES at most.
 
     pypdf's `attachments` leaves out some of them (tests/findings/pypdf-associated.sh and tests/findings/pypdf-kids.sh).
     """
@@ -118,16 +118,16 @@ def _embedded(reader: PdfReader) -> Iterator[_File]:
 
     names = _resolved(reader.root_object, "/Names")
     listed = [("", item.get_object()) for item in _list(reader.root_object, "/AF")]
-    for key, specification in [*_leaves(_resolved(names, "/EmbeddedFiles")), *listed][:MOST]:
+    for key, specification in [*_leaves(_resolved(names, "/EmbeddedFiles")), *listed][:MOST_NODES]:
         if isinstance(specification, DictionaryObject):
             stated = (key, _resolved(specification, "/UF"), _resolved(specification, "/F"))
             yield _File(tuple(str(name) for name in stated if name) or ("",), EmbeddedFile("", specification))
 
 
 def _leaves(tree: object) -> list[tuple[object, object]]:
-    """The names in a tree of names, each with its file specification, in their order. MOST nodes of it are read."""
+    """The names in a tree of names, each with its file specification, in their order. It reads MOST_NODES nodes."""
     nodes, seen, leaves = [tree], dict[int, object](), list[tuple[object, object]]()
-    while nodes and len(seen) < MOST:
+    while nodes and len(seen) < MOST_NODES:
         node = nodes.pop()
         if id(node) not in seen:  # it may contain itself
             seen[id(node)] = node

@@ -28,7 +28,7 @@ _ROOTS = frozenset({"ApplicationResponse", "OrderResponse", _STATUS})
 LARGEST = (
     200_000  # letters of a response, as `tree` counts them: it is read in the daemon, where a million takes a second
 )
-MOST = 20  # documents that one response answers, and lines of each that it gives reasons for
+MOST_ANSWERED = 20  # documents that one response answers, and lines of each that it gives reasons for
 LONGEST_VALUE = 500  # characters of a reason, and of any other value
 _ACTION = "OPStatusAction"  # the list of codes for what the receiver asks for
 _NO_LINE = ("", "NA")  # a Message Level Response says so where no line is meant
@@ -96,7 +96,7 @@ def replies_in(file: BinaryIO) -> list[Reply]:
     is_of_platform = str(root.tag).endswith(f"}}{_STATUS}")
     found = _statuses(root) if is_of_platform else _replies(root)
     named = [reply for reply in dict.fromkeys(found) if reply.number and reply.code]
-    return [reply for reply in named if is_status(reply.code) == is_of_platform][:MOST]
+    return [reply for reply in named if is_status(reply.code) == is_of_platform][:MOST_ANSWERED]
 
 
 def _replies(root: _Element) -> Iterator[Reply]:
@@ -106,10 +106,10 @@ def _replies(root: _Element) -> Iterator[Reply]:
             reason = _joined([*_texts(root, "{*}Note"), *_reasons_of_order_lines(root)])
             yield Reply(number, _text(root, "{*}OrderResponseCode"), "response", reason, _ORDER, issued)
     words = LEVEL_STATUS if ":mls:" in _text(root, "{*}CustomizationID") else "response"
-    for answer in root.findall(".//{*}DocumentResponse")[:MOST]:
+    for answer in root.findall(".//{*}DocumentResponse")[:MOST_ANSWERED]:
         code = _text(answer, "{*}Response/{*}ResponseCode").upper()
         reason = _joined([*_reasons(answer.findall("{*}Response")), *_reasons_of_lines(answer)])
-        for reference in answer.findall("{*}DocumentReference")[:MOST]:
+        for reference in answer.findall("{*}DocumentReference")[:MOST_ANSWERED]:
             number, type_code = _text(reference, "{*}ID"), _text(reference, "{*}DocumentTypeCode")
             yield Reply(number, code, words, reason, type_code, calendar_day(_text(reference, "{*}IssueDate")))
 
@@ -119,8 +119,11 @@ def _statuses(root: _Element) -> Iterator[Reply]:
     parties = [*root.iterfind("{*}ExchangedDocument/{*}IssuerTradeParty")]
     parties += root.findall("{*}ExchangedDocument/{*}RecipientTradeParty")
     buyers = [party for party in parties if _text(party, "{*}RoleCode") == _BUYER]
-    for invoice in root.findall("{*}AcknowledgementDocument/{*}ReferenceReferencedDocument")[:MOST]:
-        code, reasons = _text(invoice, "{*}ProcessConditionCode"), invoice.findall("{*}SpecifiedDocumentStatus")[:MOST]
+    for invoice in root.findall("{*}AcknowledgementDocument/{*}ReferenceReferencedDocument")[:MOST_ANSWERED]:
+        code, reasons = (
+            _text(invoice, "{*}ProcessConditionCode"),
+            invoice.findall("{*}SpecifiedDocumentStatus")[:MOST_ANSWERED],
+        )
         is_duplicate = any(_text(reason, "{*}ReasonCode") in _DUPLICATES for reason in reasons)
         if code == _PAYMENT_RECEIVED or (code == _REJECTED and is_duplicate):
             continue
@@ -180,13 +183,13 @@ def _meanings(status: _Element, *, is_explained: bool) -> Iterator[str]:
 
 
 def _reasons_of_lines(answer: _Element) -> Iterator[str]:
-    for line in answer.findall("{*}LineResponse")[:MOST]:
+    for line in answer.findall("{*}LineResponse")[:MOST_ANSWERED]:
         where = _text(line, "{*}LineReference/{*}LineID")
         yield from (_in_line(reason, where) for reason in _reasons(line.findall("{*}Response")))
 
 
 def _reasons_of_order_lines(root: _Element) -> Iterator[str]:
-    for line in root.findall("{*}OrderLine/{*}LineItem")[:MOST]:
+    for line in root.findall("{*}OrderLine/{*}LineItem")[:MOST_ANSWERED]:
         yield from (_in_line(note, _text(line, "{*}ID")) for note in _texts(line, "{*}Note"))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from filedrop.files import Directory, clear_drafts, replace_whole
 from filedrop.model.report import Kept
 from filedrop.status.model import CompanyStrays
-from filedrop.status.page_file import ANYWAY
+from filedrop.status.page_file import WRITTEN_ANYWAY
 from filedrop.status.reasons import Left
 from filedrop.status.survey import DaemonPart
 
@@ -42,7 +42,7 @@ class DaemonFile:
         if self._written is None:
             clear_drafts(state)
         replace_whole(state / NAME, encoded(part).encode() + b"\n")
-        self._written, self._next = news, time.monotonic() + ANYWAY
+        self._written, self._next = news, time.monotonic() + WRITTEN_ANYWAY
 
 
 def read(state: Path) -> DaemonPart:

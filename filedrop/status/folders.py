@@ -30,7 +30,7 @@ from filedrop.storage.company_folders import (
     outbound_folder,
     unassigned_folder,
 )
-from filedrop.storage.entry_times import ANYWAY, OUTBOUND, entry_times
+from filedrop.storage.entry_times import LOOKED_THROUGH_AFTER, OUTBOUND, entry_times
 from filedrop.storage.hold import holds
 from filedrop.storage.marker import read_marker, why_outdated
 from filedrop.storage.names import is_received
@@ -217,7 +217,7 @@ class FolderSurvey:
             except JournalError:
                 snapshot = self._snapshot(folder, None, names)
             if key and not snapshot.warnings and not snapshot.refused:
-                self._kept[folder.path] = _Kept(key, replace(snapshot), time.monotonic() + ANYWAY)
+                self._kept[folder.path] = _Kept(key, replace(snapshot), time.monotonic() + LOOKED_THROUGH_AFTER)
             self._seen[folder.path] = snapshot
         except FolderUnavailable as error:
             self._seen[folder.path] = FolderSnapshot(str(error), error.cause)

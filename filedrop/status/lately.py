@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from filedrop.config import Account, Company
     from filedrop.journal import Journal, Received, Sent
 
-LATEST = 20
+LATEST_LISTED = 20
 DAYS = 14
 _UNPROVEN = marked(
     "nothing has been received for {company} through {account} yet. Whether {account} receives for {participants} "
@@ -44,8 +44,8 @@ def gather(journal: Journal, company: str, now: datetime) -> Lately:
     """What happened to a company's documents lately. Raises JournalError."""
     begins = days_until(now)
     return Lately(
-        sent=journal.lately.last_sent(company, LATEST),
-        received=journal.lately.last_received(company, LATEST),
+        sent=journal.lately.last_sent(company, LATEST_LISTED),
+        received=journal.lately.last_received(company, LATEST_LISTED),
         begins=begins,
         days=journal.lately.per_day(company, begins),
     )
@@ -69,9 +69,11 @@ def of_all(companies: Sequence[Lately]) -> Lately:
     """What happened lately to the documents of several companies together."""
     by_kind = zip(*(company.days for company in companies), strict=True)
     return Lately(
-        sent=nlargest(LATEST, (sent for company in companies for sent in company.sent), key=lambda sent: sent.at),
+        sent=nlargest(
+            LATEST_LISTED, (sent for company in companies for sent in company.sent), key=lambda sent: sent.at
+        ),
         received=nlargest(
-            LATEST, (came for company in companies for came in company.received), key=lambda came: came.at
+            LATEST_LISTED, (came for company in companies for came in company.received), key=lambda came: came.at
         ),
         begins=companies[0].begins,
         days=Days(*([sum(day) for day in zip(*numbers, strict=True)] for numbers in by_kind)),

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 NAME = "STATUS.html"
 PATIENCE = 3.0  # seconds for a folder to take a page
 LATE = 120.0  # seconds for which a page couldn't be written: then that needs attention
-ANYWAY = 55.0  # seconds after which a file in the root is written though nothing has changed: it shows who is alive
+WRITTEN_ANYWAY = 55.0  # seconds after which a file in the root is written unchanged: it shows who is alive
 PAGE_ANYWAY = 900.0  # seconds after which a company's page is written in the same way
 
 
@@ -168,7 +168,7 @@ class _PageFile:
         """Whether the page is to be written. Not while its folder hangs."""
         is_due = not self._is_busy and (said != self._said or time.monotonic() >= self._next)
         if is_due:  # also if it can't be written then: not again and again
-            self._said, self._next = said, time.monotonic() + (PAGE_ANYWAY if self._name else ANYWAY)
+            self._said, self._next = said, time.monotonic() + (PAGE_ANYWAY if self._name else WRITTEN_ANYWAY)
         return is_due
 
     def write(self, content: bytes, folders: Sequence[Path]) -> None:
@@ -185,10 +185,10 @@ class _PageFile:
             within(PATIENCE, work)
             self.guard.note_success(self._about)
         except FileNotFoundError:  # the company has no folder here
-            self.is_there, self._next = False, time.monotonic() + ANYWAY
+            self.is_there, self._next = False, time.monotonic() + WRITTEN_ANYWAY
             self.guard.note_success(self._about)
         except OSError as error:
-            self._next = time.monotonic() + ANYWAY
+            self._next = time.monotonic() + WRITTEN_ANYWAY
             why = explain(error, self.path, to_write=True)
             said = f"{self.path} can't be written, so it shows an older status: {why}"
             self.guard.note(self._about, said, "page.not_written", patience=LATE, company=self._name, why=why)

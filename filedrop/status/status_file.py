@@ -27,8 +27,8 @@ from filedrop.status import daemon_file
 from filedrop.status.daemon_file import DaemonFile, encoded
 from filedrop.status.matters import in_a_line
 from filedrop.status.model import VERSION, Status
-from filedrop.status.page_file import ANYWAY, Pages, is_at_home, responding_folders, without_trifles
 from filedrop.status.page_file import NAME as PAGE
+from filedrop.status.page_file import WRITTEN_ANYWAY, Pages, is_at_home, responding_folders, without_trifles
 from filedrop.status.survey import Survey, part_of
 from filedrop.storage import checked
 
@@ -114,11 +114,11 @@ class StatusFile:
         said = report, self._alerts(), self.troubles()
         if not _is_alive(self._reporter) and (said != self._reported_news or now >= self._next_report):
             self._reporter = self._start(daemon_file.NAME, partial(self._report, report))
-            self._reported_news, self._next_report = said, now + ANYWAY
+            self._reported_news, self._next_report = said, now + WRITTEN_ANYWAY
         news = self._journal.commits, report, self._alerts(), self._table_troubles
         access = [account.access.condition for account in report.accounts]
         rest = SHORT_REST if access != self._access else LONG_REST if news == self._news else REST
-        is_due = self._share.does_chores and now >= self._ended + min(ANYWAY - 1, rest * self._took)
+        is_due = self._share.does_chores and now >= self._ended + min(WRITTEN_ANYWAY - 1, rest * self._took)
         if is_due and not _is_alive(self._thread):
             self._thread = self._start(NAME, partial(self._survey_all, report, running=True))
             self._news, self._access = news, access
@@ -230,7 +230,7 @@ class StatusFile:
             self._guard.note(f"{NAME} in root", f"{self._root / NAME} can't be written: {why}")
         else:
             self._guard.note_success(f"{NAME} in root")
-            self._written, self._written_next = news, time.monotonic() + ANYWAY
+            self._written, self._written_next = news, time.monotonic() + WRITTEN_ANYWAY
 
     def _look_at_tables(self) -> None:
         """Ask what is wrong with the mapping's tables, which may hang; what is new of it is logged."""

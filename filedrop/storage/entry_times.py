@@ -2,7 +2,7 @@
 
 A folder's time changes with each entry that is added, removed or renamed; that is relied upon on disks of this computer
 alone, and on Windows not at all, where it wasn't tried. What is written into a file that stays changes no such time. So
-a folder is looked through `ANYWAY`, every few minutes.
+a folder is looked through `LOOKED_THROUGH_AFTER`, every few minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from filedrop.storage.folder import Folder
 
 OUTBOUND = ("", "sending", "sent", *ENDED_UNSENT)  # the folders of an outbound folder, but for its archive
-ANYWAY = 300.0  # seconds after which a folder is looked through in any case
+LOOKED_THROUGH_AFTER = 300.0  # seconds after which a folder is looked through in any case
 COARSE = 2.0  # seconds: some file systems have no finer times, so a change just before may not have changed them
 
 

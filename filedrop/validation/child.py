@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from filedrop.config.rules import RuleList
 
-MOST = 50  # findings of each document
+FINDINGS_KEPT = 50  # findings of each document
 LONGEST_SENTENCE = 1000  # characters of a sentence
 STDERR = 2  # the descriptor
 _SVRL = "{http://purl.oclc.org/dsdl/svrl}"
@@ -272,7 +272,12 @@ def _answer(rules: CompiledRules, asked: dict[str, Any], content: bytes) -> dict
         return {"trouble": f"it can't be read: {one_line(error, LONGEST_SENTENCE)}"}
     # First what forbids, else in the order of the rules.
     found = sorted(result.findings, key=lambda finding: not finding["is_fatal"])
-    answer = {"rules": names, "findings": found[:MOST], "more": max(0, len(found) - MOST), "passed": result.passed}
+    answer = {
+        "rules": names,
+        "findings": found[:FINDINGS_KEPT],
+        "more": max(0, len(found) - FINDINGS_KEPT),
+        "passed": result.passed,
+    }
     digest = hashlib.sha256(content).hexdigest()
     return answer | {"error": result.error and result.error | {"document": digest}}
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from filedrop.validation.validator import Kind
 
 LARGEST = 1_000_000  # bytes of an answer
-AT_ONCE = 2  # documents: the second is another company's, which a slow document of the first must not hold up
+DOCUMENTS_AT_ONCE = 2  # documents: the second is another company's, which a slow document of the first must not hold up
 SAME = 3  # different documents in a row that end with the same error: it is the rules' own
 
 
@@ -42,7 +42,7 @@ class ByRules:
         self._seconds = seconds
         self._exceptions = exceptions
         arguments = ("filedrop.validation.child", str(folder.absolute()))
-        self._children = [Child(*arguments, memory=memory, largest=LARGEST) for _ in range(AT_ONCE)]
+        self._children = [Child(*arguments, memory=memory, largest=LARGEST) for _ in range(DOCUMENTS_AT_ONCE)]
         self._errors: dict[str, _Error] = {}  # by file of the rules: how the last documents have ended it
         self._change = threading.Lock()
         self._free: LifoQueue[Child] = LifoQueue()  # first the one that was used last: it is warm

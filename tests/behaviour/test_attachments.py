@@ -160,12 +160,12 @@ def test_what_cannot_be_decoded(world: World) -> None:
 
 def test_too_many(world: World) -> None:
     """Of a document with very many, so many are written as can be looked at; the sidecar says how many more it has."""
-    embeds = [(f"{number}.txt", "text/plain", b"text") for number in range(attachments.MOST + 7)]
+    embeds = [(f"{number}.txt", "text/plain", b"text") for number in range(attachments.MOST_FILES + 7)]
     world.receive(with_attachments(invoice(), *embeds))
     world.run_once()
     *listed, last = sidecar(world)["attachments"]
-    assert len(listed) == attachments.MOST
-    assert last["error"] == f"7 more are in the document; {attachments.MOST} at most are written"
+    assert len(listed) == attachments.MOST_FILES
+    assert last["error"] == f"7 more are in the document; {attachments.MOST_FILES} at most are written"
 
 
 def test_too_large(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

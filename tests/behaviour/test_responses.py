@@ -20,7 +20,7 @@ from filedrop.journal.responses import Responses
 from filedrop.model.response import KEPT, Response
 from filedrop.outbound import responses
 from filedrop.process.lock import locked_state
-from filedrop.readable.response import MOST, replies_in
+from filedrop.readable.response import MOST_ANSWERED, replies_in
 from filedrop.storage import sidecar
 
 if TYPE_CHECKING:
@@ -355,7 +355,7 @@ def test_of_very_many() -> None:
     many = b"".join(reference % nth for nth in range(1000))
     content = response("1001").replace(b"</cac:DocumentResponse>", many + b"</cac:DocumentResponse>")
     found = replies_in(io.BytesIO(content))
-    assert (found[0].number, len(found)) == ("1001", MOST)
+    assert (found[0].number, len(found)) == ("1001", MOST_ANSWERED)
 
 
 def test_one_that_cannot_be_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def test_account_taken_and_given_up_amid_work(world: World, times: int, monkeypa
 
     The account is given up at drawn moments, with drawn faults of the journal and of the share.
     """
-    monkeypatch.setattr(copies, "FIRST", math.inf)  # a copy of the journal has a thread and descriptors
+    monkeypatch.setattr(copies, "AFTER_START", math.inf)  # a copy of the journal has a thread and descriptors
     draw = random.Random(times)  # noqa: S311 - no secret
     with world.service(watch=True) as service:
         world.drop("first.xml", invoice("first"))

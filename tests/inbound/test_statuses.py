@@ -10,7 +10,7 @@ from support.faults import instead
 from support.responses import message_level, response
 from support.stepping import RULES, Life
 
-from filedrop.inbound.statuses import LARGEST, MOST
+from filedrop.inbound.statuses import LARGEST, STATUSES_A_POLL
 from filedrop.status.survey import account_status
 
 if TYPE_CHECKING:
@@ -164,11 +164,12 @@ def test_many_statuses(make_world: Callable[..., World], clock: Clock) -> None:
     life = Life(world, clock)
     life.go_on(200)
     numbers = [
-        world.receive_for_access_point(message_level("mls", OTHER, f"Reason {number}")) for number in range(MOST + 5)
+        world.receive_for_access_point(message_level("mls", OTHER, f"Reason {number}"))
+        for number in range(STATUSES_A_POLL + 5)
     ]
     world.receive(invoice("2002"))
     life.go_on(60)
-    assert sum(downloads(world, number) for number in numbers) == MOST
+    assert sum(downloads(world, number) for number in numbers) == STATUSES_A_POLL
     assert len(world.delivered()) == 1
     life.go_on(130)
     assert [downloads(world, number) for number in numbers] == [1] * len(numbers)

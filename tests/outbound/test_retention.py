@@ -228,7 +228,7 @@ def test_progress(world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
     sent(world, life, "a.xml", "b.xml", "c.xml")
     life.stop()
     clock.pass_on(100 * A_DAY)
-    monkeypatch.setattr(retention, "AT_ONCE", 0.0)  # seconds: each document takes a step
+    monkeypatch.setattr(retention, "LONGEST_STEP", 0.0)  # seconds: each document takes a step
     life = Life(world, clock)
     life.go_on(600, until=lambda: life.pipeline.report.progress)
     said = "old documents are being removed: 1 of 3 in archive/2020-06"

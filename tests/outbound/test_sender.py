@@ -16,7 +16,7 @@ from support.notes import whole
 from support.stepping import Clock, Life
 
 from filedrop.model.document import Document, State
-from filedrop.outbound.context import LATEST, NewNumbers
+from filedrop.outbound.context import NUMBERS_KEPT, NewNumbers
 from filedrop.outbound.sender import duplicate, rejected, send
 from filedrop.outbound.upload import IN_MEMORY, OpenedDocument, unreadable
 
@@ -314,8 +314,8 @@ def test_numbers_that_are_new() -> None:
         return 5
 
     assert [numbers.use(number, highest) for number in (7, 6, 7, 5, 3, 8)] == [True, True, False, False, False, True]
-    assert all(numbers.use(number, highest) for number in range(9, 3 * LATEST))
-    assert not any(numbers.use(number, highest) for number in range(3 * LATEST))
+    assert all(numbers.use(number, highest) for number in range(9, 3 * NUMBERS_KEPT))
+    assert not any(numbers.use(number, highest) for number in range(3 * NUMBERS_KEPT))
     assert asked == [5]
 
 

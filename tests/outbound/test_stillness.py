@@ -16,7 +16,7 @@ from filedrop.files import directory
 from filedrop.journal import Journal
 from filedrop.status import folders
 from filedrop.status.folders import FolderSurvey
-from filedrop.storage.entry_times import ANYWAY
+from filedrop.storage.entry_times import LOOKED_THROUGH_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,7 +62,7 @@ def test_an_idle_folder_is_not_listed(bench: Bench, listed: Counter[str]) -> Non
     bench.life.go_on(3 * RESCAN)
     assert not listed
     assert bench.clock.steady() - bench.life.pipeline.report.last_scan <= RESCAN + 1
-    bench.life.go_on(ANYWAY, until=lambda: listed["sent"])
+    bench.life.go_on(LOOKED_THROUGH_AFTER, until=lambda: listed["sent"])
     assert listed["sent"]
     listed.clear()
     bench.life.go_on(3 * RESCAN)

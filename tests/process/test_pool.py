@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filedrop.process import pool as pool_module
-from filedrop.process.pool import LATEST, QUICK, Pace, Pool, Task
+from filedrop.process.pool import LATEST_TASKS, QUICK, Pace, Pool, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -152,6 +152,6 @@ def test_pace(worked: float) -> None:
 def test_held_up(worked: float) -> None:
     """A task is held up only when it takes longer than twice the work of the latest ones."""
     pace = Pace()
-    for _ in range(LATEST):
+    for _ in range(LATEST_TASKS):
         pace.note(worked, worked)
     assert pace.held_up == QUICK + 2 * worked

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from filedrop.model import obligations
 
 obligations.STANDSTILL = 10.0
-obligations.AT_ONCE = -10.0
+obligations.IMPATIENT = -10.0
 obligations.A_MOMENT = 5.0
 
 from support.steps import steps  # noqa: E402 - what is imported from now on goes by these
