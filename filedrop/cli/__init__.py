@@ -140,7 +140,7 @@ def _not_installed(name: str, library: str | None) -> click.Command:
     """The command of this name where its libraries are missing: it says so, and so does its `--help`."""
     lacks = (
         f"filedrop {name} needs libraries that aren't installed here ({library} is missing). In the folder of "
-        "filedrop's source, run: pip install '.[sandbox]' (filedrop manual install shows other ways)"
+        "filedrop's source, run: pip install '.[sandbox]' (filedrop manual start shows other ways)"
     )
 
     def tell() -> None:

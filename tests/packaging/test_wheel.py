@@ -99,7 +99,7 @@ def test_the_page_on_a_package_index(wheel: Path) -> None:
     with ZipFile(wheel) as files:
         (metadata,) = (files.read(name).decode() for name in files.namelist() if name.endswith(".dist-info/METADATA"))
     _, _, description = metadata.partition("\n\n")
-    assert "filedrop manual getting-started" in description
+    assert "filedrop manual start" in description
     links = re.findall(r"\]\(([^)]*)\)", description)
     assert not [link for link in links if not link.startswith("https://")]
 
