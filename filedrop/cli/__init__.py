@@ -57,6 +57,7 @@ COMMANDS = {  # name: the module of this room that has it, and what it does
     "sandbox": ("sandbox", "Run an access point on this computer, for tests."),
     "demo": ("demo", "Watch an invoice travel from one company to another."),
 }
+MEANT = {"send": "run", "stop": "hold", "log": "history", "test": "check", "validate": "check"}  # words of others
 NEEDING_SANDBOX = ("sandbox", "demo")  # commands whose libraries only the extra `sandbox` installs
 FAILED, MISUSED, UNREACHABLE = 1, 2, 3
 
@@ -82,6 +83,21 @@ class Commands(click.Group):
         finally:
             gc.enable()
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is called; where there is none of this name, a guess. Raises UsageError."""
+        name = args[0]
+        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches  # noqa: PLC0415 - no error, no need
+
+        from filedrop.texts.printable import printable  # noqa: PLC0415 - likewise
+
+        guess = [MEANT[name]] if name in MEANT else get_close_matches(name, COMMANDS, 1)
+        also = f"Did you mean filedrop {guess[0]}?" if guess else "filedrop --help lists all commands."
+        raise click.UsageError(f"There is no command {printable(name)}. {also}", ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """The commands and options that begin so, without loading any."""

@@ -82,6 +82,17 @@ def test_every_command_explains_itself(command: str) -> None:
     assert len(done.output.splitlines()) > 3
 
 
+@pytest.mark.parametrize(
+    ("word", "guess"),
+    [("statsu", "Did you mean filedrop status?"), ("send", "Did you mean filedrop run?"),
+     ("xyzzy", "filedrop --help lists all commands.")],
+)  # fmt: skip
+def test_command_that_is_misspelt(word: str, guess: str) -> None:
+    """A command that isn't there gets a guess, by its spelling or by what other programs call it."""
+    done = CliRunner().invoke(group, [word, "--check"])
+    assert (done.exit_code, f"There is no command {word}. {guess}" in done.stderr) == (2, True)
+
+
 LASTING = {"sandbox", "demo"}  # these run until stopped, or for a while: only their words are tried here
 NOT_HERE = {
     "retry", "resolve", "lookup", "download", "read", "history", "show",  # what they name
