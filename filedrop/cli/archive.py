@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from filedrop.cli.opening import choose_account, open_access_point, open_config, open_journal, write_new
-from filedrop.cli.show import say, show_json
+from filedrop.cli.show import progress, say, show_json
 from filedrop.cli.tables import show_table
 from filedrop.errors import Changed, FiledropError, FolderUnavailable, NoClearAnswer
 from filedrop.files.patience import within
@@ -86,7 +86,7 @@ def messages(
 
         def since(day: date | None) -> Iterable[Message]:
             troubles.clear()  # those of fewer days
-            archive = access_point.messages(after=day, **asked_for)
+            archive = progress(access_point.messages(after=day, **asked_for), "messages")
             on_these_days = filter(on_day, _as_far_as_it_leads(archive, troubles))
             return filter(absent.has, on_these_days) if absent else on_these_days
 

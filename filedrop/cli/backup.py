@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from filedrop.cli.opening import as_caller, open_config, open_journal
-from filedrop.cli.show import say
+from filedrop.cli.show import busy, say
 from filedrop.errors import FiledropError
 from filedrop.texts.printable import size
 
@@ -27,7 +27,8 @@ def backup(config_option: str | None, file: Path) -> None:
         if journal.copies is None:
             raise FiledropError(f"the journal is in {journal.engine.describe()}: copy it with pg_dump")
         try:
-            journal.copies.copy_to(file)
+            with busy("copying the journal"):
+                journal.copies.copy_to(file)
         except OSError as error:
             raise FiledropError(f"{file} can't be written: {error.strerror or error}") from error
         say(f"The journal is copied to {file} ({size(file.stat().st_size)}).")

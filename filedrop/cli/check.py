@@ -32,7 +32,7 @@ from filedrop.cli.checking import (
 from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_any, new_journal, open_config
 from filedrop.cli.service.account import kept_from
 from filedrop.cli.sharing import share_found
-from filedrop.cli.show import complain, show_json
+from filedrop.cli.show import busy, complain, progress, show_json
 from filedrop.cli.tables import show_table
 from filedrop.cli.writing import why_not_writable
 from filedrop.daemon.watcher import mode
@@ -142,7 +142,8 @@ def check(
         act_as_owner(config.root)  # else a state that root makes would be root's
     wanted = frozenset(only or config.folders) if take_over else frozenset[Path]()
     results = list(_set_up(config, unit, wanted))
-    logins = [login for account in config.accounts.values() for login in reaching.account(config, account)]
+    accounts = progress(config.accounts.values(), "accounts")
+    logins = [login for account in accounts for login in reaching.account(config, account)]
     results += [*logins, *(reaching.alerts(config) if alert else ())]
     _show(results, as_json=as_json)
     raise SystemExit(_exit_status(results, logins))
@@ -263,7 +264,7 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
         except JournalError as error:
             journal = None
             yield CheckResult(STATE, "failed", str(error))
-        for folder in folders(config):
+        for folder in progress(list(folders(config)), "folders"):
             if drive := mapped_drive(folder.path):
                 why = f"{drive} is a drive of one user, and a service doesn't have it; write \\\\server\\share\\..."
                 yield CheckResult(str(folder.path), "warning", why)
@@ -274,7 +275,8 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
 
 def _journal(config: Config, journal: Journal) -> Iterator[CheckResult]:
     """The journal itself, and what it knows of that nobody serves."""
-    journal.check_integrity()
+    with busy("checking the journal"):
+        journal.check_integrity()
     intact = f"the journal is intact ({journal.engine.describe()})"
     yield CheckResult(STATE, "ok", "; ".join(filter(None, (intact, _newest_copy(journal)))))
     yield from (CheckResult(STATE, "warning", why) for why in journal.engine.doubts())

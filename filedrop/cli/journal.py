@@ -13,7 +13,7 @@ import click
 
 from filedrop.cli import FAILED
 from filedrop.cli.opening import WHO_MAY, database, has_journal, open_config, open_journal
-from filedrop.cli.show import complain, say
+from filedrop.cli.show import busy, complain, say
 from filedrop.cli.tables import show_table
 from filedrop.config.values import journal_address
 from filedrop.errors import FiledropError
@@ -60,7 +60,8 @@ def move(config_option: str | None, address: str, *, dry_run: bool) -> None:
         except NoJournal:  # nothing is made for a dry run: an empty journal stands for it
             nowhere = Path(stack.enter_context(TemporaryDirectory()))
             go_to = stack.enter_context(_opened(nowhere, None, is_new=True, is_dry=True))
-        rows = move_rows(come_from.engine, go_to.engine, is_dry=dry_run)
+        with busy("counting the rows" if dry_run else "moving the journal"):
+            rows = move_rows(come_from.engine, go_to.engine, is_dry=dry_run)
         here, there = come_from.engine.place, go_to.engine.place
     if rows:
         show_table(["table", "rows"], [[table, str(number)] for table, number in rows.items()])

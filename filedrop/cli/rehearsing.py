@@ -32,7 +32,7 @@ from filedrop.cli.rehearsal import (
     UNREACHABLE,
     Rehearsal,
 )
-from filedrop.cli.show import change_in_words, say, show_json, tell
+from filedrop.cli.show import change_in_words, progress, say, show_json, tell
 from filedrop.errors import FiledropError
 from filedrop.identify.identity import explained, rule_of
 from filedrop.outbound.validating import warnings
@@ -125,7 +125,7 @@ def _found(rehearsal: Rehearsal, files: Sequence[Path], each: Iterable[Path], co
     never_sent: list[Path] = []
     pdfs: set[Path] = set()  # that go into the documents
     is_named = matcher(config.outbound.files)
-    for file in each:
+    for file in progress(each, "files"):
         if file.suffix.lower() == ".csv":
             receivers += rehearsal.look_for(file, _company_of(file, company, config), kind)
         elif file not in files and not (names_document(file.name) and is_named(file.name)):

@@ -9,12 +9,18 @@ import json
 import shutil
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sized
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from filedrop.texts.printable import printable
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from typing import TextIO
+
+T = TypeVar("T")
+FEW = 2  # fewer items need no progress
 
 
 def say(sentence: object = "") -> None:
@@ -40,6 +46,25 @@ def _folded(line: str, stream: TextIO, indent: str = "  ") -> str:
     width = shutil.get_terminal_size().columns
     lines = textwrap.wrap(shown, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
     return "\n".join(lines)
+
+
+def progress(items: Iterable[T], doing: str) -> Iterable[T]:
+    """The items, one after the other. A terminal at stderr shows meanwhile how many are done."""
+    if not sys.stderr.isatty() or (isinstance(items, Sized) and len(items) < FEW):
+        return items
+    from rich.console import Console  # noqa: PLC0415 - rich costs 50 ms
+    from rich.progress import track  # noqa: PLC0415 - likewise
+
+    return track(items, doing, console=Console(stderr=True), transient=True)
+
+
+def busy(doing: str) -> AbstractContextManager[object]:
+    """A context for a step of unknown length: a terminal at stderr shows that it goes on."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console  # noqa: PLC0415 - rich costs 50 ms
+
+    return Console(stderr=True).status(doing)
 
 
 def show_json(content: Any) -> None:

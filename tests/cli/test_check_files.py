@@ -277,6 +277,25 @@ def test_files_that_are_never_sent(world: World) -> None:
     assert "not-xml" in ask(world, "check", str(others[1])).says
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a terminal is made with pty")
+def test_progress(world: World) -> None:
+    """How far a check is goes to stderr, if that is a terminal, and nowhere else; stdout is the same."""
+    import pty  # noqa: PLC0415 - Windows has none
+
+    export = world.base / "export"
+    export.mkdir()
+    for number in ("1", "2"):
+        (export / f"{number}.xml").write_bytes(invoice(number))
+    command = [*COMMAND, "--config", str(world.config_file()), "check", str(export)]
+    piped = subprocess.run(command, cwd=PROJECT, capture_output=True, check=True)
+    ours, theirs = pty.openpty()
+    shown = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=theirs, check=True)
+    os.close(theirs)
+    assert (piped.stderr, piped.stdout) == (b"", shown.stdout)
+    assert b"files" in os.read(ours, 1 << 16)
+    os.close(ours)
+
+
 def test_that_nothing_is_touched(filedrop: Filedrop, world: World) -> None:
     """Next to what was sent before, `check` says what would become of each file in `outbound/`, and touches nothing."""
     world.drop("invoice.xml", invoice("1"))
