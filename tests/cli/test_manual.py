@@ -119,7 +119,7 @@ def test_links_name_commands() -> None:
         page: " ".join(on_terminal(sys.executable, "-m", "filedrop", "manual", page).split())
         for page in ("install", "contributing", "changelog")
     }
-    assert "Shares (filedrop manual shares) lists the file systems" in shown["install"]
+    assert "A mounted share (filedrop manual shares) works, too" in shown["install"]
     assert "The tour says where what is decided" in shown["contributing"], "it is no page of the manual"
     assert "Keep a Changelog (https://keepachangelog.com/en/1.1.0/)" in shown["changelog"]
 
