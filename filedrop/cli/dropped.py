@@ -82,7 +82,8 @@ def as_claimed(
     company, reading = config.companies[by.company], read_of(opened)
     known = journal.folders.at(folder.path) if journal and folder else None
     if journal is None or folder is None or known is None:
-        own = "" if file == STDIN else own_name_beside(file) or file.name  # mapping rules see no name of the former
+        with as_caller():  # mapping rules see no name of the standard input
+            own = "" if file == STDIN else own_name_beside(file) or file.name
         document = as_dropped(company, file.name, own)
     else:
         document = as_dropped(company, file.name, own_name(file, folder.ended(), known, journal, reading), folder.id)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from filedrop.accesspoint.directory import UNKNOWN as ABSENT
 from filedrop.accesspoint.directory import DirectoryAnswer, ReceiverDirectory
 from filedrop.cli.dropped import STDIN, as_claimed, as_dropped, duplicate_of, opened_document
-from filedrop.cli.opening import journal_if_any, open_access_point
+from filedrop.cli.opening import as_caller, journal_if_any, open_access_point
 from filedrop.config import Company, Config
 from filedrop.config.prepare import Prepare
 from filedrop.config.rules import load_rules
@@ -198,7 +198,8 @@ class Rehearsal:
         file, rules, folder = found.file, company.apply_to(self.config.outbound), self._folder_of(found.file, company)
         found.document = document = as_claimed(self.config, by, file, opened, folder=folder, journal=self._journal)
         self._see_ids(found, read_of(opened), by)
-        pdf = pdf_for(file, opened.status, read_of(opened), company.name, rules.prepare) if file != STDIN else None
+        with as_caller():
+            pdf = pdf_for(file, opened.status, read_of(opened), company.name, rules.prepare) if file != STDIN else None
         directory = self._directory_of(document.account)
         objection = directory.objection(document.ids) if directory else None
         found.reach = self.reach(document) if not self.offline else ""
@@ -208,7 +209,8 @@ class Rehearsal:
             if directory.has_somebody(document.ids, (*company.participants, *delivered), asked_within=PROOF):
                 raise RoadEnds(ASIDE, objection.message)
         keep = partial(in_memory, rules.max_size, opened.status)
-        post_instead(opened, document, rules, company.name, keep, pdf=pdf if rules.prepare.puts_pdfs else None)
+        with as_caller():
+            post_instead(opened, document, rules, company.name, keep, pdf=pdf if rules.prepare.puts_pdfs else None)
         if copy := opened.copy:
             found.document = document = document.posted_as(document.claimed, copy.prepared, copy.meaning)
         if self.keeps:
@@ -355,7 +357,8 @@ def _rows(table: Path) -> list[tuple[int, list[str]]]:
     are no rows of the table.
     """
     try:
-        lines = table.read_text("utf-8-sig").splitlines()
+        with as_caller():
+            lines = table.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = explain(error) if isinstance(error, OSError) else "it is not written in UTF-8"
         raise FiledropError(f"{table} can't be read: {why}") from error

@@ -136,7 +136,7 @@ def _found(rehearsal: Rehearsal, files: Sequence[Path], each: Iterable[Path], co
                 names = listed(sorted(config.companies))
                 raise click.UsageError(f"{file} is in no company's outbound folder; write --company and one of {names}")
             documents.append(rehearsal.judge(file, whose))
-            if whose.prepare.has_pdfs:
+            if whose.prepare.has_pdfs and file not in files:
                 pdfs |= {file.with_name(pdf.name) for pdf, _ in pdfs_of(file)}
     causes = list(_causes(rehearsal, documents))
     never_sent = [file for file in never_sent if file not in pdfs]

@@ -32,6 +32,7 @@ from support.documents import (
 from support.faults import answered, instead
 from support.manual import fenced
 from support.matrix import is_full
+from support.prepared import PDF
 from support.rules import own_rules
 
 from filedrop.cli import rehearsal
@@ -294,6 +295,32 @@ def test_progress(world: World) -> None:
     assert (piped.stderr, piped.stdout) == (b"", shown.stdout)
     assert b"files" in os.read(ours, 1 << 16)
     os.close(ours)
+
+
+AS_ROOT = """
+import os, sys
+from click.testing import CliRunner
+from filedrop.cli import filedrop
+for owner in 0, 12345:  # the first one loads the modules, which another user may not be able to read
+    os.chown(sys.argv[1], owner, owner)
+    done = CliRunner().invoke(filedrop, sys.argv[2:])
+print(os.geteuid(), done.output)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can act as another")
+def test_file_of_root(make_world: Callable[..., World]) -> None:
+    """As root, a file is read that filedrop's user may not read, with its PDF; all else is done as that user."""
+    world = make_world(outbound={"prepare": "{pdf: require}"})
+    world.state.mkdir()
+    (world.base / "invoice.xml").write_bytes(invoice())
+    (world.base / "invoice.pdf").write_bytes(PDF)
+    world.base.chmod(0o700)
+    words = ["--config", str(world.config_file()), "check", "--offline", str(world.base / "invoice.xml")]
+    command = [sys.executable, "-c", AS_ROOT, str(world.state), *words]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("12345 invoice.xml would be sent."), done.stdout
+    assert "invoice.pdf is put into the document" in done.stdout
 
 
 def test_that_nothing_is_touched(filedrop: Filedrop, world: World) -> None:
