@@ -155,9 +155,9 @@ class Move:
 
 
 def _home(folder: OutboundFolder, document: Document) -> Directory:
-    if "/" in document.home:  # the month may be new; `archive/` is missing only if the share is
-        within, _, month = document.home.partition("/")
-        entry = folder.at(within) / month
+    within, _, name = document.home.rpartition("/")
+    if within or name in folder.made_late:  # the month may be new; another folder is missing only if the share is
+        entry = folder.at(within) / name
         if not entry.is_folder():
             make_folder(entry)
     return folder.at(document.home)

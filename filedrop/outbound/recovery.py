@@ -98,6 +98,8 @@ def _restored(folder: OutboundFolder, troubles: list[OSError]) -> Iterator[Docum
             # A month is opened for this alone: there may be hundreds, and `at` would keep each open.
             within = archive.folder(place.removeprefix("archive/")) if "/" in place else folder.at(place)
             names = frozenset(within.names())
+        except FileNotFoundError:  # one that is made late
+            continue
         except OSError as error:
             troubles.append(error)
             continue

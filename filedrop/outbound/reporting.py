@@ -100,7 +100,7 @@ def waiting_files(desk: Desk) -> tuple[FileReport, ...]:
 def _is_incomplete(desk: Desk, name: str, seen: Seen) -> bool:
     """Whether this file waits for its ready file, or for a PDF without which it isn't sent."""
     if seen.waits_for:
-        return desk.rules.prepare.pdf != "embed"
+        return desk.rules.prepare.pdf == "require"
     return seen.fault is None and desk.folder.ready.name(name) is not None
 
 
@@ -127,8 +127,8 @@ def _why_without_pdf(desk: Desk, seen: Seen) -> str:
     waits = f"it waits for {seen.waits_for}"
     if seen.fault is not None:
         return f"{waits}; it fails on {_end(desk, seen)}, unless the PDF is complete by then"
-    is_sent_alone = desk.rules.prepare.pdf == "embed"
-    return f"{waits}; without a PDF, it is sent after prepare.pdf_wait" if is_sent_alone else waits
+    is_required = desk.rules.prepare.pdf == "require"
+    return waits if is_required else f"{waits}; without a PDF, it is sent after prepare.pdf_wait"
 
 
 def _end(desk: Desk, seen: Seen) -> str:

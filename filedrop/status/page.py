@@ -27,6 +27,7 @@ from filedrop.status.company import as_seen
 from filedrop.status.folders import ForAdministrators
 from filedrop.status.matters import unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
+from filedrop.storage.names import REJECTED_NOTE
 from filedrop.texts import guide
 from filedrop.texts.form import kind
 from filedrop.texts.languages import ENGLISH, SEPARATORS, counted, date, lasting, marked, translated
@@ -55,6 +56,7 @@ _STATES = {  # of a document that the access point accepted
     State.DOUBT: marked("doubt"), State.SENDING: marked("sending"), State.WAITING: marked("waiting"),
     State.UNREACHABLE: marked("to be sent another way"), State.TAKEN: marked("taken"),
 }  # fmt: skip
+_NOTES = {"failed": ".why.txt", "unreachable": ".why.txt", "rejected": REJECTED_NOTE}  # by the kinds of matters
 NOT_SHOWN = marked("filedrop can't show this now.")
 _NOT_SHOWN = {  # in place of what a macro makes, by the end of its name: the thing's name, and the sentence
     "tr": '<tr><th scope="row">{}</th><td colspan="9">{}</td></tr>', "li": "<li>{}: {}</li>",
@@ -171,10 +173,11 @@ def _digest(text: str) -> str:
 
 
 def _address_of_note(item: Item, matter: Matter, place: Path) -> str:
-    """The relative address of the note beside a document that failed, "" where there is none."""
-    if matter["kind"] != "failed" or not item["why"] or isinstance(item["why"], ForAdministrators):
+    """The relative address of the note beside a document of a matter, "" where there is none."""
+    end, has_failed = _NOTES.get(matter["kind"]), matter["kind"] == "failed"
+    if not (end and item["path"]) or (has_failed and (not item["why"] or isinstance(item["why"], ForAdministrators))):
         return ""
-    return _link(PurePath(f"{item['path']}.why.txt"), place)
+    return _link(PurePath(f"{item['path']}{end}"), place)
 
 
 def _link(path: PurePath | None, place: Path) -> str:

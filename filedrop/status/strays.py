@@ -102,7 +102,8 @@ class RemovedFolders:
     def _files(self, path: Path, folder_id: str, journal_id: str) -> CompanyStrays:
         here = Directory.open(path)
         is_ours = is_marked(here, folder_id, journal_id)
-        if not (is_ours and all((here / name).is_folder() for name in OutboundFolder.subfolders)):
+        made = (name for name in OutboundFolder.subfolders if name not in OutboundFolder.made_late)
+        if not (is_ours and all((here / name).is_folder() for name in made)):
             return CompanyStrays(0, ())
         folder = OutboundFolder(path, company="", below=path.parent, patterns=self._config.outbound.files)
         number, listed = 0, list[tuple[str, str]]()

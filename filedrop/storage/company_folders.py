@@ -56,6 +56,7 @@ class OutboundFolder(Folder):
     """
 
     subfolders = PLACES
+    made_late = (UNREACHABLE_IN,)
 
     def __init__(
         self,
@@ -215,9 +216,10 @@ class OutboundFolder(Folder):
             for place_in in () if self._cleared else ("", "archive", "sending"):
                 clear_drafts(self.at(place_in))
             for place_in in (*OUTBOUND, *(f"archive/{month}" for month in self.months()[-1:])):
-                here = self.at(place_in)
-                for moving, name in on_their_way(here):
-                    finish_move(moving, chain([name], self.free_names(here, name)))
+                with suppress(FileNotFoundError):  # one that is made late
+                    here = self.at(place_in)
+                    for moving, name in on_their_way(here):
+                        finish_move(moving, chain([name], self.free_names(here, name)))
             self._cleared = True
 
     def documents(self, place_in: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ COARSE = 2.0  # seconds: some file systems have no finer times, so a change just
 
 
 def entry_times(folder: Folder, places: Sequence[str], now: datetime) -> object:
-    """The identities and times of these folders in a folder; "" is the folder itself.
+    """The identities and times of these folders in a folder, None for one that is missing; "" is the folder itself.
 
     None where they can't be relied upon, or where one of them has changed just before `now`.
     """
@@ -33,10 +33,20 @@ def entry_times(folder: Folder, places: Sequence[str], now: datetime) -> object:
         return None
     path = literal(folder.path)
     try:
-        found = [os.stat(f"{path}/{place}", follow_symlinks=False) for place in places]  # noqa: PTH116 - quicker
+        found = [_status(f"{path}/{place}") for place in places]
     except (OSError, ValueError):
         return None
-    changed = max(max(status.st_mtime, status.st_ctime) for status in found)
+    if found[0] is None:
+        return None
+    changed = max(max(status.st_mtime, status.st_ctime) for status in found if status)
     if now.timestamp() - changed < COARSE:
         return None
-    return [(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns) for status in found]
+    return [status and (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns) for status in found]
+
+
+def _status(path: str) -> os.stat_result | None:
+    """Raises OSError, ValueError."""
+    try:
+        return os.stat(path, follow_symlinks=False)  # noqa: PTH116 - quicker
+    except FileNotFoundError:
+        return None

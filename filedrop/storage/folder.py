@@ -50,6 +50,7 @@ class Folder:
     """
 
     subfolders: Sequence[str] = ()
+    made_late: Collection[str] = ()  # of these: made for the first file that is put there
 
     def __init__(self, path: Path, *, company: str, below: Path, served: Container[Path] = ()) -> None:
         self.path = path
@@ -169,7 +170,7 @@ class Folder:
             marker = self.branching.begin(here, marker, journal, changes)
         self.id, self.changes = marker.folder, marker.changes
         here = self._tree.renew(here)  # first: if the share goes away now, no folder is made at its mount point
-        for name in self.missing_in(here):
+        for name in sorted({*self.missing_in(here)}.difference(self.made_late)):
             make_folder(here / name)
 
     def _mark_new(self, here: Directory, journal: Journal) -> Marker:

@@ -195,7 +195,7 @@ FAULTS: dict[str, Form] = PREPARATION | {
     "no-receiver": Form(
         "The receiver's PEPPOL address (ParticipantID) is missing or not valid.",
         "Add the receiver's PEPPOL address, such as 0192:123456785, in your accounting system. Then export the "
-        "document again.",
+        "document again. If the receiver has none, send the document another way, for example by mail.",
         "receiver: {where}.",
     ),
     "no-document-id": Form(
@@ -329,7 +329,8 @@ FAULTS: dict[str, Form] = PREPARATION | {
     "not-on-peppol/mail": Form(
         "The receiver {receiver} can't be reached over Peppol: the document names only the mail address {address}. "
         "filedrop has not sent the document.",
-        administrator="receiver: {where}. If the customer is on Peppol by now, put its ParticipantID into that table "
+        "If the customer has a PEPPOL address, add it in your accounting system, and export the document again.",
+        "receiver: {where}. If the customer is on Peppol by now, put its ParticipantID into that table "
         "or rule before the file is moved back. Otherwise it is put aside again.",
     ),
     "not-on-peppol/check-digit": Form(

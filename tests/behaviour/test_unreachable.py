@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,17 +13,19 @@ from support.documents import BUYER, SELLER, invoice
 from support.faults import instead, reset_before
 from support.matrix import quick
 from support.pdfs import pdf
-from support.stepping import RULES, Life
+from support.plug import tapped
+from support.stepping import RULES, Clock, Life
+from support.world import World
 
 from filedrop.model.document import State
 from filedrop.status.survey import DaemonPart, Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from support.faults import Fault
-    from support.stepping import Clock
-    from support.world import World
+    from support.matrix import Sample
 
     from filedrop.status.model import Status
 
@@ -174,16 +177,17 @@ def test_directory_that_has_nobody(make: Callable[..., tuple[World, Life]]) -> N
     assert not life.service.guard.troubles
 
 
-def test_questions_for_many_documents(make: Callable[..., tuple[World, Life]]) -> None:
+@pytest.mark.parametrize("number", [60, pytest.param(500, marks=pytest.mark.slow)])
+def test_questions_for_many_documents(make: Callable[..., tuple[World, Life]], number: int) -> None:
     """A batch to three receivers asks three questions a round, however many documents are in it."""
     receivers = [STRANGER, ANOTHER, "0192:995525828"]
     world, life = make()
-    for nth in range(60):
+    for nth in range(number):
         world.drop(f"{nth}.xml", invoice(str(nth), receiver=receivers[nth % 3]))
     go_on(life, AFTER / 2)
     assert asked(world) == dict.fromkeys(receivers, 1)
     go_on(life, AFTER)
-    assert {place(world, f"{nth}.xml") for nth in range(60)} == {ASIDE}
+    assert {place(world, f"{nth}.xml") for nth in range(number)} == {ASIDE}
     assert asked(world) - Counter({SELLER: 1}) == dict.fromkeys(receivers, 2)
     world.invariants()
 
@@ -455,24 +459,82 @@ def test_journal_lost(make: Callable[..., tuple[World, Life]], clock: Clock) -> 
     again.drop()
 
 
-@pytest.mark.parametrize("nth", range(1, 21))
-def test_killed_between_claim_and_aside(make: Callable[..., tuple[World, Life]], clock: Clock, nth: int) -> None:
-    """Wherever it is killed, the document and its PDF end aside, once, never posted."""
-    world, life = make(**BESIDE)
-    world.drop("7002.xml", invoice(receiver=STRANGER), pdf=pdf("7002"))
-    done = 0
-    while done < nth and place(world, "7002.xml") != ASIDE:
-        wait = life.turn()
-        for _ in range(100):
-            if not life.jobs or done == nth:
-                break
-            life.do(0)
-            done += 1
-        clock.pass_on(max(wait, 0.01))
-    life.drop()
-    again = Life(world, clock)
-    go_on(again, 2 * AFTER)
-    assert place(world, "7002.xml") == ASIDE
-    assert (world.outbound / ASIDE / "7002.pdf").exists()
+class Killed(BaseException):
+    """filedrop was killed: nothing that it does after that has any effect."""
+
+
+def test_killed_between_claim_and_aside(tmp_path: Path, sample: Sample) -> None:
+    """Killed before any of its side effects, the document and its PDF end aside, once, never posted."""
+
+    def killed_at(nth: int) -> int:
+        """How many side effects there were, where it is killed before the n-th."""
+
+        def kill(_: str) -> None:
+            if len(tap.steps) >= nth > 0:
+                raise Killed
+
+        base, clock = tmp_path / str(nth), Clock()
+        base.mkdir()
+        with World(base, outbound=RULES | BESIDE, inbound={"poll": "5m"}, clock=clock.true) as world:
+            life = Life(world, clock)
+            life.go_on(10)
+            world.drop("7002.xml", invoice(receiver=STRANGER), pdf=pdf("7002"))
+            with suppress(Killed), tapped(kill) as tap:
+                go_on(life, AFTER + 60)
+            life.drop()
+            again = Life(world, clock)
+            go_on(again, 2 * AFTER)
+            assert place(world, "7002.xml") == ASIDE, nth
+            left = {path.name for path in world.outbound.rglob("7002*")}
+            assert left == {"7002.pdf", "7002.xml", "7002.xml.json", "7002.xml.why.txt"}, nth
+            assert not world.front.asked("POST /outbox")
+            again.drop()
+        return len(tap.steps)
+
+    for nth in sample(range(1, killed_at(0) + 1), 5):
+        killed_at(nth)
+
+
+@pytest.mark.parametrize("with_notes", [True, False])
+def test_moved_into_another_company(
+    make_world: Callable[..., World],
+    clock: Clock,
+    with_notes: bool,  # noqa: FBT001 - a column
+) -> None:
+    """What a person moves into another company's `not-on-peppol/` stays there; moved on, it is sent once from there."""
+    world = make_world(
+        outbound=RULES, inbound={"poll": "5m"}, clock=clock.true, companies={"fjord": "{participants: []}"}
+    )
+    fjord = world.root / "fjord" / "outbound"
+    life = Life(world, clock)
+    life.go_on(10)
+    for name in ("7002.xml", "7003.xml"):
+        world.drop(name, invoice(name, receiver=STRANGER))
+    world.put(fjord / "7002.xml", invoice("fjord", receiver=STRANGER))
+    life.go_on(AFTER + 400)
+    moved = list((world.outbound / ASIDE).glob("7003*" if with_notes else "7003.xml"))
+    for path in moved:
+        path.rename(fjord / ASIDE / path.name)
+    life.go_on(1200)
+    assert {path.name for path in moved} <= {path.name for path in (fjord / ASIDE).iterdir()}
+    assert {path.name for path in (world.outbound / ASIDE).glob("*.xml")} == {"7002.xml"}
+    assert not list((world.outbound / ASIDE).glob("7003*"))
     assert not world.front.asked("POST /outbox")
-    again.drop()
+    world.sandbox.store.connect({SELLER: "acme", BUYER: "buyer", STRANGER: "buyer"})
+    (fjord / ASIDE / "7003.xml").rename(fjord / "7003.xml")
+    life.go_on(1200)
+    assert [path.name for path in fjord.glob("archive/*/*.xml")] == ["7003.xml"]
+    assert {path.name for path in (fjord / ASIDE).glob("*.xml")} == {"7002.xml"}
+    assert len(world.front.asked("POST /outbox")) == 1
+    life.drop()
+
+
+def test_folder_is_made_when_needed(make: Callable[..., tuple[World, Life]]) -> None:
+    """Nobody has a `not-on-peppol/` before a document is put there."""
+    world, life = make()
+    world.drop("7001.xml", invoice("7001"))
+    go_on(life, 120)
+    assert not (world.outbound / ASIDE).exists()
+    world.drop("7002.xml", invoice("7002", receiver=STRANGER))
+    go_on(life, AFTER + 60)
+    assert place(world, "7002.xml") == ASIDE

