@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from filedrop.accesspoint.directory import UNKNOWN as ABSENT
 from filedrop.accesspoint.directory import DirectoryAnswer, ReceiverDirectory
 from filedrop.cli.dropped import STDIN, as_claimed, as_dropped, duplicate_of, opened_document
-from filedrop.cli.opening import as_caller, journal_if_any, open_access_point
+from filedrop.cli.opening import WHO_MAY, as_caller, has_journal, journal_if_any, open_access_point
 from filedrop.config import Company, Config
 from filedrop.config.prepare import Prepare
 from filedrop.config.rules import load_rules
 from filedrop.errors import ConfigError, DocumentError, FiledropError, NoVerdict, Unanswered
+from filedrop.files import is_missing
 from filedrop.files.rights import explain
 from filedrop.identify import participants
 from filedrop.identify.identity import contradicted
@@ -285,6 +286,14 @@ class Rehearsal:
         """By account, why its directory can't be asked."""
         found = {account: directory.trouble for account, directory in self._directories.items() if directory.trouble}
         return self.unopened | found
+
+    @property
+    def unread(self) -> str:
+        """Why it isn't known what was sent before; "" if it is."""
+        config = self.config
+        if not config.source or has_journal(config) or is_missing(config.state / JOURNAL):
+            return ""
+        return f"What was sent before isn't known: you may not use the journal in {config.state}; run this as {WHO_MAY}"
 
     def _directory_of(self, account: str) -> ReceiverDirectory | None:
         """An account's directory; None if it can't be asked."""

@@ -82,6 +82,7 @@ class Found(NamedTuple):
     never_sent: Sequence[Path]
     causes: Sequence[Cause]
     troubles: dict[str, str]
+    unread: str
 
 
 def check_files(
@@ -140,7 +141,7 @@ def _found(rehearsal: Rehearsal, files: Sequence[Path], each: Iterable[Path], co
                 pdfs |= {file.with_name(pdf.name) for pdf, _ in pdfs_of(file)}
     causes = list(_causes(rehearsal, documents))
     never_sent = [file for file in never_sent if file not in pdfs]
-    return Found(documents, receivers, never_sent, causes, rehearsal.troubles())
+    return Found(documents, receivers, never_sent, causes, rehearsal.troubles(), rehearsal.unread)
 
 
 def _each(files: Iterable[Path]) -> Iterator[Path]:
@@ -199,6 +200,8 @@ def _show(found: Found, source: str) -> None:
         say("There is no configuration, so nothing else was checked.")
     if receivers:
         _show_receivers(receivers)
+    if found.unread:
+        tell(found.unread)
     for account, why in found.troubles.items():
         tell(f"The directory of account {account} can't be asked: {why}")
     if found.never_sent:
@@ -349,6 +352,7 @@ def _as_json(found: Found) -> dict[str, Any]:
             {name: value or None for name, value in receiver._asdict().items()} for receiver in found.receivers
         ],
         "unasked": found.troubles,
+        "unread": found.unread or None,
         "never_sent": [str(file) for file in found.never_sent],
     }
 

@@ -103,6 +103,8 @@ def test_as_the_manual_shows_it(refusing: World) -> None:
     (folder / "INV-1201.xml").write_bytes(invoice("20", receiver=STRANGER))
     page = (Path(__file__).parents[2] / "docs" / "receivers.md").read_text("utf-8")
     assert ask(refusing, "check", "--company", "acme", str(folder)).output in page
+    (refusing.base / "invoice-1001.xml").write_bytes(invoice())
+    assert ask(refusing, "check", str(refusing.base / "invoice-1001.xml")).output in page
 
 
 def test_one_rule_for_all(make_world: Callable[..., World]) -> None:
@@ -321,6 +323,7 @@ def test_file_of_root(make_world: Callable[..., World]) -> None:
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("12345 invoice.xml would be sent."), done.stdout
     assert "invoice.pdf is put into the document" in done.stdout
+    assert "What was sent before isn't known: you may not use the journal" in done.stdout
 
 
 def test_that_nothing_is_touched(filedrop: Filedrop, world: World) -> None:
