@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from filedrop.cli import FAILED
-from filedrop.cli.opening import journal_if_any, open_config
+from filedrop.cli.opening import check_company, journal_if_any, open_config
 from filedrop.cli.show import complain, say
 from filedrop.errors import FolderUnavailable
 from filedrop.files import create_whole, discard
@@ -71,8 +71,7 @@ def release(config_option: str | None, company: str) -> None:
 
 def _in_each(config: Config, name: str, act: Callable[[OutboundFolder], str]) -> None:
     """Act in each of the company's outbound folders, and say what came of it."""
-    if name not in config.companies:
-        raise click.UsageError(f"there is no company {name}; write one of {', '.join(config.companies)}")
+    check_company(config, name)
     company, failed = config.companies[name], False
     for path in company.outbound:
         folder = outbound_folder(config, company, path)

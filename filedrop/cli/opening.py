@@ -161,6 +161,12 @@ def open_access_point(account: Account) -> closing[AccessPoint]:
     return closing(access_point)
 
 
+def check_company(config: Config, name: str) -> None:
+    """Raise UsageError where there is no company of that name."""
+    if name not in config.companies:
+        raise click.UsageError(f"there is no company {name}; write one of {', '.join(config.companies)}")
+
+
 def choose_account(config: Config, name: str | None) -> Account:
     """The account of that name, or the only one."""
     if name is not None and name in config.accounts:

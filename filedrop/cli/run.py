@@ -205,9 +205,8 @@ def run_once(config: Config, stopped: threading.Event) -> int:
             status = file.close(report)
             is_left = _leaves(report, journal)
     companies = status["companies"] if status else {}
-    for name, company in companies.items():
-        for line in lines_of(company, NOT_DONE):
-            tell(f"{name}: {line}")
+    for line in lines_of(companies, NOT_DONE):
+        tell(line)
     not_done = sum(company[count] for company in companies.values() for count in NOT_DONE)
     say(tally if not not_done else f"{tally}, {not_done} left")
     if any(account.access.condition not in ("ok", "unknown") for account in report.accounts):

@@ -11,7 +11,7 @@ import click
 
 from filedrop import config as configuration
 from filedrop.cli import FAILED, UNREACHABLE
-from filedrop.cli.opening import WHO_MAY, host_name, journal_if_any, open_config, shared
+from filedrop.cli.opening import WHO_MAY, check_company, host_name, journal_if_any, open_config, shared
 from filedrop.cli.show import complain, say, show_json, tell
 from filedrop.cli.tables import show_table
 from filedrop.errors import ConfigError, FiledropError, JournalError
@@ -22,16 +22,16 @@ from filedrop.model.obligations import SILENT
 from filedrop.model.report import LISTED
 from filedrop.process.lock import is_running
 from filedrop.status import daemon_file, status_file
-from filedrop.status.matters import heading, in_a_line, line_of, trouble, unlisted, verdict
+from filedrop.status.matters import by_cause, heading, in_a_line, line_of, trouble, unlisted, verdict
 from filedrop.status.model import COUNTED_IN, COUNTS, VERSION, Status, folders_of
-from filedrop.status.reasons import asked_again
+from filedrop.status.reasons import asked_again, shared_reasons
 from filedrop.status.survey import Survey
 from filedrop.status.together import together
 from filedrop.texts.printable import listed
 from filedrop.times import local, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from filedrop.config import Config
@@ -45,11 +45,14 @@ _FOLDERS: tuple[Literal["root", "state"], ...] = ("root", "state")
 
 
 @click.command(epilog="\b\nExample: filedrop status --check")
+@click.argument("company", required=False)
 @click.option("--check", "is_check", is_flag=True, help="For monitoring: one line, and an exit status.")
 @click.option("--json", "as_json", is_flag=True, help="One object.")
 @click.pass_obj
-def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
+def status(config_option: str | None, company: str | None, *, is_check: bool, as_json: bool) -> None:
     """Show what needs attention, and how many documents each company has in each state, with reasons.
+
+    With COMPANY, leave out what is about other companies and their accounts.
 
     What only the daemon knows, such as the unread messages, comes from daemon.json in the daemon's state. If you may
     not read the state, or if the configuration has a mistake, this shows what the daemon wrote to status.json in the
@@ -64,11 +67,13 @@ def status(config_option: str | None, *, is_check: bool, as_json: bool) -> None:
     except ConfigError as error:
         _answer_without_configuration(configuration.find(config_option), error, is_check=is_check, as_json=as_json)
         raise
+    if company is not None:
+        check_company(config, company)
     if is_missing(config.state) or may_use(config.state):
-        _answer(_look(config), is_check=is_check, as_json=as_json)
+        _answer(_about(company, _look(config), config), is_check=is_check, as_json=as_json)
     else:
         with _by_anybody():
-            _answer(_reported(config), is_check=is_check, as_json=as_json)
+            _answer(_about(company, _reported(config), config), is_check=is_check, as_json=as_json)
 
 
 def _answer(now: Status, *, is_check: bool, as_json: bool) -> None:
@@ -81,6 +86,23 @@ def _answer(now: Status, *, is_check: bool, as_json: bool) -> None:
         raise SystemExit(exit_status)
     if not as_json:
         _show(now)
+
+
+def _about(company: str | None, now: Status, config: Config) -> Status:
+    """The part of a status that is about this company; all of it for None."""
+    if company is None:
+        return now
+    others = {*config.accounts} - {config.companies[company].account}
+    return {
+        **now,
+        "companies": {name: counts for name, counts in now["companies"].items() if name == company},
+        "accounts": {name: account for name, account in now["accounts"].items() if name not in others},
+        "matters": [
+            matter
+            for matter in now["matters"]
+            if matter["company"] in ("", company) and matter["about"].removeprefix("account ") not in others
+        ],
+    }
 
 
 @contextmanager
@@ -199,7 +221,7 @@ def _show(now: Status) -> None:
     silent = _silent(now, datetime.now().astimezone())
     running = "filedrop is running. " if now["running"] and not silent else ""
     say(f"{running}{silent}{verdict(now)}")
-    for matter in now["matters"]:
+    for matter in by_cause(now):
         for line in _matter_lines(matter, now):
             tell(line)
     _show_companies(now)
@@ -214,9 +236,8 @@ def _show(now: Status) -> None:
         for line in _account_lines(account, with_why=name not in about_accounts):
             tell(f"{name}: {line}")
     named = {item["known"] for matter in now["matters"] for item in matter["items"]}
-    for name, company in now["companies"].items():
-        for line in lines_of(company, [count for count in COUNTS if count not in MATTERS], named):
-            tell(f"{name}: {line}")
+    for line in lines_of(now["companies"], [count for count in COUNTS if count not in MATTERS], named):
+        tell(line)
     for name, folder in folders_of(now):
         if folder["progress"]:
             tell(f"{name}: {folder['path']}: {folder['progress']}")
@@ -239,11 +260,11 @@ def _matter_lines(matter: Matter, now: Status) -> Iterator[str]:
     yield f"{heading(matter)}: {matter['advice']}" if matter["advice"] else heading(matter)
     company = now["companies"].get(matter["company"])
     several = company is not None and sum(folder["use"] == "outbound" for folder in company["folders"]) > 1
-    whose = matter["company"] or matter["about"]
+    whose = ": ".join(filter(None, (matter["company"] or matter["about"], matter["kind"])))
     for item in matter["items"]:
-        yield f"{whose}: {matter['kind']}: {line_of(item, in_full=several)}"
+        yield f"{whose}: {line_of(item, in_full=several)}"
     if more := unlisted(matter):
-        yield f"{whose}: {matter['kind']}: {more}"
+        yield f"{whose}: {more}"
 
 
 def _counts(company: CompanyStatus, counts: Iterable[Count], *, is_seen: bool) -> Iterator[str]:
@@ -285,29 +306,34 @@ def _account_lines(account: AccountStatus, *, with_why: bool) -> Iterator[str]:
         yield f"the access point has these documents twice: {numbers}{more}; inform their receivers, or the operator"
 
 
-def lines_of(company: CompanyStatus, counts: Iterable[Count], named: Container[str] = ()) -> Iterator[str]:
-    """Each of these counts that isn't 0 with its reason, and below it the documents and messages that are named.
+def lines_of(
+    companies: Mapping[str, CompanyStatus], counts: Iterable[Count], named: Container[str] = ()
+) -> Iterator[str]:
+    """The reasons of these counts, each once, and below it the documents and messages that are named.
 
     Documents whose ids are `named`, in brackets, are left out.
     """
+    for reason in shared_reasons(companies, counts):
+        if reason.number:
+            yield f"{reason.whose}: {reason.number} {reason.state}: {reason.why}"
+        for name, company in reason.companies.items():
+            for line in _named_below(company, reason.state, named):
+                yield f"{name}: {reason.state}: {line}"
+
+
+def _named_below(company: CompanyStatus, count: Count, named: Container[str]) -> Iterator[str]:
+    """A company's documents and messages with this state, and how many more there are."""
     several = sum(folder["use"] == "outbound" for folder in company["folders"]) > 1
-    for count in counts:
-        if company[count]:
-            yield f"{company[count]} {count}: {company['reasons'][count]}"
-        for document in company["documents"]:
-            if document["state"] == count and f"[{document['id']}]" not in named:
-                yield f"{count}: {_named(document, several=several)}: {document['why']}"
-        for message in company["messages"] if count == "stuck" else ():
-            yield f"stuck: message {message['msg_no']} from {message['sender']}: {message['why']}"
-        yield from _more(company, count)
+    for document in company["documents"]:
+        if document["state"] == count and f"[{document['id']}]" not in named:
+            yield f"{_named(document, several=several)}: {document['why']}"
+    for message in company["messages"] if count == "stuck" else ():
+        yield f"message {message['msg_no']} from {message['sender']}: {message['why']}"
+    if count in company["unlisted"]:
+        yield f"and {company['unlisted'][count]} more"
 
 
 def _named(document: DocumentStatus, *, several: bool) -> str:
     known = f" [{document['id']}]" if document["state"] == "doubt" else ""
     number = f" (message {document['msg_no']})" if document["msg_no"] is not None else ""
     return f"{document['path'] if several else document['file']}{known}{number}"
-
-
-def _more(company: CompanyStatus, kind: str) -> Iterator[str]:
-    if kind in company["unlisted"]:
-        yield f"{kind}: and {company['unlisted'][kind]} more"

@@ -77,6 +77,36 @@ def heading(matter: Matter) -> str:
     return f"{matter['company']}: {matter['title']}" if matter["company"] else matter["title"]
 
 
+def by_cause(status: Status) -> list[Matter]:
+    """What needs attention, with one matter for folders of several companies in which the same is wrong.
+
+    Where a command names each of these folders, it has the word FOLDER.
+    """
+    causes = {
+        folder["path"]: _why(folder).replace(command(folder["path"]), "FOLDER") for _, folder in folders_of(status)
+    }
+    found: dict[object, list[Matter]] = {}
+    for matter in status["matters"]:
+        why = causes.get(matter["about"]) if matter["kind"] == "folder" else None
+        found.setdefault(why or key_of(matter), []).append(matter)
+    return [
+        matter
+        for why, same in found.items()
+        for matter in (same if len({matter["company"] for matter in same}) == 1 else [_together(why, same)])
+    ]
+
+
+def _together(why: object, matters: Sequence[Matter]) -> Matter:
+    """One matter in the place of those of several folders."""
+    items = [_make_item(matter["about"], None, path=matter["about"], why="") for matter in matters]
+    return {**_matter("folder", title=f"{len(items)} folders: {why}"), "items": items[:LISTED], "number": len(items)}
+
+
+def _why(folder: FolderStatus) -> str:
+    """What is wrong with a folder; "" for nothing."""
+    return f"unavailable: {folder['why']}" if folder["why"] else "; ".join(folder["warnings"])
+
+
 def line_of(item: Item, *, in_full: bool = True) -> str:
     """A document or message in a line; `in_full`: with its path."""
     known, why = f" {item['known']}" if item["known"] else "", f": {item['why']}" if item["why"] else ""
@@ -288,9 +318,8 @@ def _folders(
 ) -> Iterator[Matter]:
     """What is wrong with folders, but for those at the `ignored` paths."""
     for folder in folders:
-        if (why := folder["why"] or "; ".join(folder["warnings"])) and folder["path"] not in ignored:
-            away = "" if folder["available"] else "unavailable: "
-            what, title = _what_is_wrong(folder, config), f"{folder['path']}: {away}{why}"
+        if (why := _why(folder)) and folder["path"] not in ignored:
+            what, title = _what_is_wrong(folder, config), f"{folder['path']}: {why}"
             yield _matter("folder", company, folder["path"], what=what, title=title)
 
 

@@ -25,8 +25,9 @@ from filedrop.model.response import REJECTED, is_status
 from filedrop.readable import in_language, meaning
 from filedrop.status.company import as_seen
 from filedrop.status.folders import ForAdministrators
-from filedrop.status.matters import unlisted, verdict
+from filedrop.status.matters import by_cause, unlisted, verdict
 from filedrop.status.model import COUNTS, folders_of
+from filedrop.status.reasons import shared_reasons
 from filedrop.storage.names import REJECTED_NOTE
 from filedrop.texts import guide
 from filedrop.texts.form import kind
@@ -51,6 +52,7 @@ _COUNTS: dict[Count, str] = {
     "overdue": marked("Overdue"), "failed": marked("Failed"),
     "unreachable": marked("To send another way"), "received": marked("Received"), "stuck": marked("Stuck"),
 }  # fmt: skip
+_UNDER_WAY: tuple[Count, ...] = ("waiting", "sending", "doubt", "sent", "unreachable")
 _STATES = {  # of a document that the access point accepted
     State.SENT: marked("sent"), State.DELIVERED: marked("delivered"), State.FAILED: marked("failed"),
     State.DOUBT: marked("doubt"), State.SENDING: marked("sending"), State.WAITING: marked("waiting"),
@@ -104,7 +106,8 @@ def render(
         states=_STATES,
         verdict=verdict(status, language),
         written=moment(status["written"]),
-        needed=status["matters"],
+        needed=status["matters"] if company else by_cause(status),
+        under_way=[reason for reason in shared_reasons(status["companies"], _UNDER_WAY) if reason.number],
         counts=[count for count in COUNTS if any(company[count] for company in status["companies"].values())],
         lately=lately,
         not_shown=translated(NOT_SHOWN, language),

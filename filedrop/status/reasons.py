@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from heapq import nlargest
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from filedrop.model.document import Need
@@ -15,7 +16,7 @@ from filedrop.model.report import LISTED
 from filedrop.status.kinds import ANOTHER_WAY
 from filedrop.status.model import COUNTS, DocumentStatus, MessageStatus
 from filedrop.storage.sidecar import ANYWAY, DUPLICATE
-from filedrop.texts.printable import command
+from filedrop.texts.printable import command, listed
 from filedrop.times import as_duration, from_seconds, local, moment, next_attempt, stated
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from filedrop.journal import Journal, MessageRow, Newest
     from filedrop.model.document import Document
     from filedrop.status.folders import FolderSnapshot
-    from filedrop.status.model import AccountStatus, Count, Counts, FolderStatus
+    from filedrop.status.model import AccountStatus, CompanyStatus, Count, Counts, FolderStatus
 
 _ORDER = {str(count): place for place, count in enumerate(COUNTS)}
 
@@ -41,6 +42,34 @@ class Left(NamedTuple):
     why: str
     since: str
     is_incomplete: bool = False
+
+
+class SharedReason(NamedTuple):
+    """Why a count isn't 0, and the companies of which it is so; "" where only their documents have reasons."""
+
+    state: Count
+    why: str
+    companies: dict[str, CompanyStatus]
+
+    @property
+    def number(self) -> int:
+        """How many documents these are."""
+        return sum(company[self.state] for company in self.companies.values())
+
+    @property
+    def whose(self) -> str:
+        """The companies' names; of many, a few and how many more."""
+        more = len(self.companies) - LISTED
+        return listed([*list(self.companies)[:LISTED], *([f"{more} more"] if more > 0 else [])])
+
+
+def shared_reasons(companies: Mapping[str, CompanyStatus], counts: Iterable[Count]) -> list[SharedReason]:
+    """Why these counts aren't 0: each reason once."""
+    found: dict[tuple[Count, str], SharedReason] = {}
+    for (name, company), count in product(companies.items(), counts):
+        why = company["reasons"].get(count, "")
+        found.setdefault((count, why), SharedReason(count, why, {})).companies[name] = company
+    return list(found.values())
 
 
 def reasons(
@@ -79,7 +108,7 @@ def reasons(
         f"ask the operator of the access point that accepted them; {checks}",
         "failed": _mended(counts["failed"], company, documents),
         "unreachable": ANOTHER_WAY,
-        "received": f"in {company.inbound}, ready to be taken",
+        "received": f"in {company.inbound.name}/, ready to be taken",
         "stuck": stuck(company.account, config),
     }
     return {count: sentences[count] for count in COUNTS if counts[count]}

@@ -311,7 +311,7 @@ def test_every_count_has_its_reason(filedrop: Filedrop, make_world: Callable[...
         assert f"acme: {number} {count}: {acme['reasons'][count]}" in lines
     assert "filedrop resolve ID --sent MSG_NO" in acme["reasons"]["doubt"]
     assert "filedrop retry acme NAME" in acme["reasons"]["failed"]
-    assert str(world.inbound) in acme["reasons"]["received"]
+    assert acme["reasons"]["received"] == "in inbound/, ready to be taken"
     assert "filedrop read MSG_NO" in acme["reasons"]["stuck"]
     assert "operator" in acme["reasons"]["overdue"]
     assert "isn't running" in stopped["reasons"]["waiting"]
@@ -588,6 +588,24 @@ def test_many_companies(make_world: Callable[..., World]) -> None:
     assert "c7 1 - - - - - - -" in told
     assert "c8 " not in told
     assert "25 companies: nothing to report" in told
+
+
+def test_one_line_for_one_cause(make_world: Callable[..., World]) -> None:
+    """What concerns several companies is shown once, with their names, by status and page; one can be asked for."""
+    world = make_world(companies={"fjord": '{participants: ["0192:123456785"]}'})
+    page = world.root / "STATUS.html"
+    world.run_once()
+    world.front.close()
+    with world.daemon():
+        for name, sender in (("acme", SELLER), ("fjord", "0192:123456785")):
+            world.put(world.root / name / "outbound" / "invoice.xml", invoice(name, sender=sender))
+        world.until(lambda: "acme and fjord: 2 waiting: " in ask(world, "status").says)
+        assert "acme " not in ask(world, "status", "fjord").says
+        world.until(lambda: page.exists() and "acme and fjord</span> 2 waiting" in page.read_text("utf-8"))
+    for name in ("acme", "fjord"):
+        (world.root / name / "inbound" / ".filedrop").unlink()
+    assert "2 folders: unavailable: its .filedrop is missing" in ask(world, "status").says
+    assert "there is no company fjrod; write one of acme, fjord" in ask(world, "status", "fjrod").says
 
 
 @contextmanager
