@@ -194,7 +194,7 @@ def test_every_key_of_the_status_is_told(form: Any) -> None:
 
 def test_every_key_of_the_mail_server_is_told() -> None:
     """The keys of `alerts.mail` have a table of their own, each with its default."""
-    rows = {row[0].strip("`"): row[1].strip("`") for row in _rows("alerts", "Mail")}
+    rows = {row[0].strip("`"): row[1].strip("`") for row in _rows("alerts", "A mail when something fails")}
     assert rows.keys() == set(Mail.known())
     for name, field in Mail.model_fields.items():
         default = "required" if field.is_required() else str(field.default).replace("None", "null")

@@ -33,19 +33,31 @@ class Figure(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-DOCUMENTS = Figure("gauge", "filedrop_documents", "Documents and messages in this state.", ("company", "state"))
+DOCUMENTS = Figure(
+    "gauge",
+    "filedrop_documents",
+    "Documents and messages in this state: waiting, sending, doubt, sent, overdue (included in sent), failed, "
+    "unreachable (in not-on-peppol/), received (still in inbound/) or stuck.",
+    ("company", "state"),
+)
 OLDEST = Figure(
     "gauge",
     "filedrop_oldest_timestamp_seconds",
-    "When the oldest in this state was claimed, accepted or received, or failed.",
+    "When the oldest in this state was claimed, accepted or received, or failed; not for stuck.",
     ("company", "state"),
 )
 SENT = Figure("counter", "filedrop_sent_total", "Documents that the access point accepted.", ("company",))
 DELIVERED = Figure("counter", "filedrop_delivered_total", "Documents that were delivered.", ("company",))
-FAILED = Figure("counter", "filedrop_failed_total", "Documents that failed, by error code.", ("company", "code"))
+FAILED = Figure("counter", "filedrop_failed_total", "Failures, by error code.", ("company", "code"))
 RECEIVED = Figure("counter", "filedrop_received_total", "Messages that were received.", ("company",))
 REACHABLE = Figure("gauge", "filedrop_account_reachable", "Whether the access point answered last time.", ("account",))
-LOGIN = Figure("gauge", "filedrop_account_login_ok", "Whether the login was accepted last time.", ("account",))
+LOGIN = Figure(
+    "gauge",
+    "filedrop_account_login_ok",
+    "Whether the login was accepted last time; 0 also if the password can't be read, missing while the access point "
+    "can't be reached.",
+    ("account",),
+)
 POLLED = Figure(
     "gauge", "filedrop_last_poll_success_timestamp_seconds", "When the inbox was last listed.", ("account",)
 )
@@ -53,10 +65,19 @@ ACCEPTED = Figure(
     "gauge", "filedrop_last_accepted_timestamp_seconds", "When a document was last accepted.", ("company",)
 )
 _FOLDER = ("company", "use", "path")
-AVAILABLE = Figure("gauge", "filedrop_folder_available", "Whether the folder is there and can be used.", _FOLDER)
+AVAILABLE = Figure(
+    "gauge",
+    "filedrop_folder_available",
+    "Whether the folder can be used; use is outbound, inbound or unassigned.",
+    _FOLDER,
+)
 FREE = Figure("gauge", "filedrop_folder_free_bytes", "Free space on the folder's disk.", _FOLDER)
-WRITABLE = Figure("gauge", "filedrop_journal_writable", "Whether the journal can be written.")
-PROBLEMS = Figure("gauge", "filedrop_problems", "Problems that no document, folder or account shows.")
+WRITABLE = Figure(
+    "gauge", "filedrop_journal_writable", "Whether the journal can be written; 0 means that nothing is sent."
+)
+PROBLEMS = Figure(
+    "gauge", "filedrop_problems", "Problems that no document, folder or account shows, such as what stands still."
+)
 BUILD = Figure("gauge", "filedrop_build_info", "The version that runs.", ("version",))
 
 _EVENTS = {"sent": SENT, "delivered": DELIVERED, "received": RECEIVED}

@@ -13,7 +13,7 @@ from alerts.test_alerts import HOUR, MINUTE, fail, take_away
 from prometheus_client.parser import text_string_to_metric_families
 from support.documents import invoice
 from support.faults import reset_before
-from support.manual import PAGES, fenced
+from support.manual import PROJECT
 
 from filedrop import __version__, files
 from filedrop.alerts import figures
@@ -32,7 +32,7 @@ PROMTOOL = shutil.which("promtool")
 promtool = pytest.mark.skipif(PROMTOOL is None, reason="promtool (Debian's prometheus) isn't installed")
 ALL = [one for one in vars(figures).values() if isinstance(one, Figure)]
 LABELS = {one.name: one.labels for one in ALL}
-(RULES,) = (block for language, block in fenced(PAGES["docs/alerts.md"]) if language == "yml")
+RULES = (PROJECT / "docs" / "alarms.yml").read_text("utf-8")
 
 
 def textfile(world: World) -> Path:
@@ -181,13 +181,6 @@ def test_it_cannot_be_written(measured: Telling) -> None:
     folder.mkdir()
     measured.pass_on(MINUTE)
     assert measured.teller.troubles() == ()
-
-
-def test_the_manual_names_all() -> None:
-    """The manual has a table of the names, each with its labels."""
-    rows = [line for line in PAGES["docs/alerts.md"].splitlines() if line.startswith("| `filedrop_")]
-    named = {line.split("`")[1] for line in rows}
-    assert named == {f"{one.name}{{{','.join(one.labels)}}}".removesuffix("{}") for one in ALL}
 
 
 def tool(*arguments: str, told: str = "", within: Path | None = None) -> str:
