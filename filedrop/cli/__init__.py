@@ -2,7 +2,7 @@
 
 A command's module is imported when the command is called, so that no command pays for another's libraries; what
 `--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check (of the
-set-up: checking, reaching, sharing; of files: rehearsing, rehearsal, proposing), config, demo, document
+set-up: set_up, checking, reaching, sharing; of files: rehearsing, rehearsal, proposing), config, demo, document
 (show), history, hold (release), hosts, init, journal, lookup, manual, reload, resolve, retry, run (serving), sandbox,
 service, status. What they share: opening, dropped, show, tables, writing.
 Every FiledropError ends as a sentence on stderr and one of:

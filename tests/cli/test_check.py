@@ -335,7 +335,7 @@ def test_take_over_makes_no_state_of_roots(world: World) -> None:
     for path in (world.base, world.root, *world.root.rglob("*")):
         os.chown(path, 12345, 54321)
     # Loaded while we are root: Python may lie in root's own folder.
-    modules = "filedrop.cli.check, filedrop.accesspoint.transport, stdnum.no.orgnr"
+    modules = "filedrop.cli.check, filedrop.cli.set_up, filedrop.accesspoint.transport, stdnum.no.orgnr"
     load = f"import {modules}; from filedrop.cli import main; main()"
     words = ["--config", str(world.config_file()), "check", "--take-over"]
     done = subprocess.run(
