@@ -85,7 +85,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often; the figure is the median")
     parser.add_argument("--tiny", action="store_true", help="only see whether all runs: figures without a meaning")
     parser.add_argument("--hours", type=float, metavar="N", help="how long soak runs; 2 by default")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="where soak draws; docs/soak.svg by default")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="where soak draws; benchmarks/soak.svg by default")
     options = parser.parse_args()
     options.commit, options.parts = "", ()
     if options.cases[:1] == ["compare"] and len(options.cases) > 1:

@@ -32,7 +32,7 @@ def test_sections_of_the_contract() -> None:
 
 def test_topics_of_the_field_notes() -> None:
     """A citation of the field notes names topics that the page has."""
-    topics = set(re.findall(r"^\| ([^|]+) \|", (DESIGN / "field-notes.md").read_text("utf-8"), re.MULTILINE))
+    topics = set(re.findall(r"^\| ([^|]+) \|", (DESIGN / "access-points.md").read_text("utf-8"), re.MULTILINE))
     cited = {
         (path, topic)
         for path, text in SOURCES.items()
@@ -43,9 +43,9 @@ def test_topics_of_the_field_notes() -> None:
     assert {(path, topic) for path, topic in cited if topic not in topics} == set()
 
 
-def test_tests_of_the_track_record() -> None:
-    """Each fault of the track record names a test that exists."""
-    cited = re.findall(r"`(\S+\.py)::(test_\w+)`", (DESIGN / "track-record.md").read_text("utf-8"))
+def test_tests_of_the_record() -> None:
+    """Each fault of the record names a test that exists."""
+    cited = re.findall(r"`(\S+\.py)::(test_\w+)`", (DESIGN / "record.md").read_text("utf-8"))
     assert len(cited) > 20
     missing = [name for path, name in cited if f"def {name}(" not in SOURCES.get(f"tests/{path}", "")]
     assert not missing
@@ -54,7 +54,7 @@ def test_tests_of_the_track_record() -> None:
 def test_pages_that_the_source_cites() -> None:
     """A citation of a page of the manual names a page that exists."""
     cited = {(path, page) for path, text in SOURCES.items() for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text)}
-    assert ("tests/support/known.py", "docs/design/limits.md") in cited
+    assert ("tests/support/known.py", "docs/design/record.md") in cited
     assert not [(path, page) for path, page in cited if not (PROJECT / page).exists()]
 
 

@@ -259,5 +259,5 @@ def test_the_readme_is_short() -> None:
 
 def test_all_that_is_tried_is_told() -> None:
     """The table of what was tried names each module of tests/faults, and none that isn't there."""
-    table = DESIGN["docs/design/robustness.md"].partition("\n## What was tried\n")[2]
+    table = DESIGN["docs/design/record.md"].partition("\n## What was tried\n")[2]
     assert set(re.findall(r"`(test_[a-z_]+)`", table)) == {path.stem for path in FAULTS.glob("test_*.py")}

@@ -32,7 +32,7 @@ OUT, IN = 34, 36  # a second: of what goes out, filedrop walks 250,000 at most w
 MINUTE, SAMPLES = 60.0, 30  # seconds; in shorter runs there are at least so many minutes
 TAKEN_EVERY = 1.0  # second
 DRAINED = 30  # minutes after which what is still open will not end any more
-PICTURE = PROJECT / "docs" / "soak.svg"
+PICTURE = PROJECT / "benchmarks" / "soak.svg"
 MB = 1e6
 MUST_BE_NONE = Must(most=0)
 

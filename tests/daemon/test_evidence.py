@@ -38,7 +38,7 @@ BREAKING = str(Path(__file__).parents[1] / "support" / "breaking.py")
 FAULTS = ("raises", "nothing", "hangs")
 TRIED = [("outbound.tracking.Tracking.track", "raises"), ("inbound.inbox.Inbox.unread", "nothing")]
 SAMPLE = 12  # of all steps, with each fault
-BLIND = {  # what sees less than there is gives no evidence (docs/design/limits.md)
+BLIND = {  # what sees less than there is gives no evidence (docs/design/record.md)
     "inbound.poller.InboxPoller._delivery", "storage.company_folders.OutboundFolder.stamp",
 }  # fmt: skip
 FILES = ("status.json", "STATUS.html", "filedrop.prom")

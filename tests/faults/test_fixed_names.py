@@ -122,7 +122,7 @@ def killed_at(
             steps.again()
         held.unlink(missing_ok=True)
         go_on(steps, exports)
-        # What a kill has left behind its document: another filedrop doesn't know whose it is (docs/design/limits.md).
+        # What a kill has left behind its document: another filedrop doesn't know whose it is (docs/design/record.md).
         ends = (".pdf", ".posted", READY) if is_taken_over else ()
         left = frozenset(name for name in steps.lying() if name.endswith(ends))
         check(steps, exports, has_pdf=True, may_be_left=left)

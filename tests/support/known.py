@@ -90,7 +90,7 @@ class Known:
     def knows_less(self, *, takes_turns: bool) -> None:
         """The folders are another journal's now, which knows only what folders and access point tell it.
 
-        What it can't know, docs/design/limits.md names among the limits.
+        What it can't know, docs/design/record.md names among the limits.
         """
         self._look()
         self.ended += 1  # nobody knows what was under way
@@ -206,7 +206,7 @@ class Known:
     def _fetched_anew(self, listed: Key, content: bytes, said: dict[str, Any]) -> Key:
         """The message that was fetched by the number of one that was listed, on a server that was set up anew since.
 
-        The number is all that a message can be asked for by, a limit by name (docs/design/limits.md). Where both hold
+        The number is all that a message can be asked for by, a limit by name (docs/design/record.md). Where both hold
         the same, it was the later one if that was there when the document was fetched.
         """
         fetched = moment(said["fetched"])

@@ -11,7 +11,10 @@ PAGES = {  # each page by its path, with `/`; the README is the first
 }
 DESIGN = {  # the pages for engineers, which `filedrop manual` doesn't show
     path.relative_to(PROJECT).as_posix(): path.read_text("utf-8")
-    for path in sorted((PROJECT / "docs" / "design").glob("*.md"))
+    for path in (
+        *sorted((PROJECT / "docs" / "design").glob("*.md")),
+        *(PROJECT / path for path in ("benchmarks/README.md", "tests/figures.md")),
+    )
 }
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -5,7 +5,7 @@
 A test asks the fixture `sample` for its part; a test whose library draws the sample has the marker `tries`. Of a table
 of cases the first ones are fast (`quick`), and a run of slow tests draws some of the others (`draw_cases`). All draw by
 the seed of the run, which its summary shows and FILEDROP_TEST_SEED repeats. The summary also says how many of how many
-were run (`told`), and a full run writes these numbers into docs/design/figures.md (`record`).
+were run (`told`), and a full run writes these numbers into tests/figures.md (`record`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MATRIX = "FILEDROP_MATRIX"
 SEED = "FILEDROP_TEST_SEED"
 PROPERTY = "matrix"  # of a test's report, which comes to the summary from whichever process ran the test
 OF_EACH, SHARE = 1, 8  # a sample of slow tests tries so many cases of each, and so many-th part of them
-FIGURES = Path(__file__).parents[2] / "docs" / "design" / "figures.md"
+FIGURES = Path(__file__).parents[1] / "figures.md"
 _ROW = re.compile(r"^\| `(tests/[^`]+)` \| .* \|\n", re.MULTILINE)
 
 
