@@ -9,32 +9,51 @@ import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
 from filedrop import config as configuration
 from filedrop.cli.check import check
+from filedrop.cli.opening import open_access_point
 from filedrop.cli.service.account import owner_of_service
 from filedrop.cli.service.naming import example
 from filedrop.cli.show import say, tell
 from filedrop.config import Config
 from filedrop.config.shown import as_yaml
 from filedrop.config.values import base_url, folder_name, participant, username
-from filedrop.errors import FiledropError
+from filedrop.errors import FiledropError, Unauthorized
 from filedrop.files import Directory, is_missing, make_folder
 from filedrop.files.rights import explain
 from filedrop.process.systemd import BOOTED
-from filedrop.texts.printable import command
+from filedrop.texts.printable import command, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 T = TypeVar("T")
 
+MAIN = "main"  # the first account, as in the example
 WHO = "an administrator" if sys.platform == "win32" else "root"
 _COMPANY = re.compile(r"^  acme:\n(?:    .*\n)+", re.MULTILINE)  # in the example
+_END_OF_ACCOUNT = re.compile(r"^    #read_timeout: .*\n", re.MULTILINE)
 _ASIDE = {"^  #unreachable: .*": "  unreachable: aside", "^  #prepare: .*": "  prepare: {pdf: beside}"}
+
+
+class Login(NamedTuple):
+    """A login as it is answered. `secret`: the password that was typed; "" for what its file has."""
+
+    account: str
+    base_url: str
+    username: str
+    password_file: Path
+    secret: str = ""
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """Its keys in the configuration."""
+        return {"base_url": self.base_url, "username": self.username, "password_file": str(self.password_file)}
 
 
 class Company(NamedTuple):
@@ -42,6 +61,7 @@ class Company(NamedTuple):
 
     name: str
     participants: Sequence[str]
+    account: str = MAIN
 
 
 def _company(text: str) -> Company:
@@ -102,33 +122,33 @@ def init(
 ) -> None:
     """Write a first configuration with all keys explained, then test it and the login.
 
-    filedrop asks you for what it needs, and whether to create the folders; options can answer all of it. An existing
-    configuration is replaced only if it is still the example. At the end, filedrop shows the next command.
+    filedrop asks you for what it needs, and whether to create the folders; options can answer all of it. It tries a
+    login as soon as you have typed it. An existing configuration is replaced only if it is still the example; without
+    such options, filedrop continues with it. At the end, filedrop shows the next command.
     """
     path, text = configuration.find(ctx.obj).absolute(), example()
-    if path.exists() and path.read_text("utf-8", "replace") != text:
+    if not path.exists() or path.read_text("utf-8", "replace") == text:
+        is_asking = bool(_missing({"--base-url": base_url, "--username": username, "--company": companies}))
+        logins = [_first_login(path, base_url, username, password_file, is_asking=is_asking)]
+        folders = _folders({"root": root, "state": state}, is_asking=is_asking)
+        served = list(map(_pair, companies)) or _ask_for_companies(logins)
+        text = _filled_in(text, logins, folders, served)
+        made = configuration.parse(text, str(path))  # before anything is written: raises what doesn't agree
+        _write_files(made, path, text, logins)
+        say(f"Wrote {path}")
+    elif any((base_url, username, password_file, root, state, companies)):
         raise FiledropError(
             f"{path} already exists and is not the example: change it with an editor, or name another with --config"
         )
-    missing = _missing({"--base-url": base_url, "--username": username, "--company": companies})
-    address = _url(base_url) if base_url else click.prompt("Address of the access point", value_proc=_url)
-    user = _user(username) if username else click.prompt("User name there", value_proc=_user)
-    password = Path(password_file or path.with_name("password")).absolute()
-    secret = ""
-    if missing and not _has_content(password):
-        secret = click.prompt(f"Password there (it is written to {password})", hide_input=True)
-    folders = _folders({"root": root, "state": state}, is_asking=bool(missing))
-    served = list(map(_pair, companies)) or _ask_for_companies()
-    answers = {"base_url": address, "username": user, "password_file": str(password)}
-    text = _filled_in(text, answers, folders, served)
-    made = configuration.parse(text, str(path))  # before anything is written: raises what doesn't agree
-    _write_files(made, path, text, password, secret)
-    say(f"Wrote {path}")
-    if create_folders or (missing and _shall_create(made)):
+    else:
+        made, is_asking = configuration.load(path), sys.stdin.isatty()
+        say(f"{path} already exists, and is used as it is")
+    if create_folders or (is_asking and _shall_create(made)):
         _create_folders(made, owner_of_service(path))
     named = ("filedrop", "--config", str(path)) if ctx.obj else ("filedrop",)
-    if not _has_content(password):
-        tell(f"Now write the password into {password}, and run: {command(*named, 'check')}")
+    files = [account.password_file for account in made.accounts.values()]
+    if empty := [str(file) for file in files if file and not _has_content(file)]:
+        tell(f"Now write the password into {listed(empty)}, and run: {command(*named, 'check')}")
         return
     ctx.obj = str(path)
     try:
@@ -161,14 +181,61 @@ def _folders(given: Mapping[str, str | None], *, is_asking: bool) -> dict[str, P
     return folders
 
 
-def _ask_for_companies() -> list[Company]:
+def _first_login(
+    path: Path, base_url: str | None, username: str | None, password_file: str | None, *, is_asking: bool
+) -> Login:
+    """The first login of the configuration at `path`, as it is given, or asked for."""
+    password = Path(password_file or path.with_name("password")).absolute()
+    given = Login(MAIN, _url(base_url) if base_url else "", _user(username) if username else "", password)
+    return _ask_for_login(given) if is_asking else given
+
+
+def _ask_for_login(login: Login) -> Login:
+    """The login, with what is "" of it, and a password that isn't in its file, asked for until it works."""
+    is_typed = not _has_content(login.password_file)
+    while True:
+        address = login.base_url or click.prompt("Address of the access point", value_proc=_url)
+        user = login.username or click.prompt("User name there", value_proc=_user)
+        if is_typed:
+            secret = click.prompt(f"Password there (it is written to {login.password_file})", hide_input=True)
+            login = login._replace(secret=secret)
+        login = login._replace(base_url=address, username=user)
+        why = _refusal(login)
+        if not why or not click.confirm(f"{why}. Do you want to type it again?", default=True):
+            return login
+        is_typed = isinstance(why, Unauthorized)
+        login = login._replace(username="") if is_typed else login._replace(base_url="")
+
+
+def _refusal(login: Login) -> FiledropError | None:
+    """Why the login doesn't work; None where it does."""
+    password = {"password": login.secret} if login.secret else {"password_file": str(login.password_file)}
+    account = {"base_url": login.base_url, "username": login.username, **password}
+    config = configuration.parse(as_yaml({"accounts": {MAIN: account}, "companies": {"a": {"participants": []}}}))
+    try:
+        with open_access_point(config.accounts[MAIN]) as access_point:
+            access_point.probe()
+    except FiledropError as error:
+        return error
+    return None
+
+
+def _ask_for_companies(logins: list[Login]) -> list[Company]:
+    """The companies; the logins that some of them have besides the first are added."""
     served: list[Company] = []
     while not served or click.confirm("Another company?"):
         name = click.prompt("Name of a company (its folder gets the same name)", value_proc=_name)
         ids = click.prompt(
             "Its ParticipantIDs, like 0192:987654325 (leave empty if it only sends)", "", value_proc=_ids
         )
-        served.append(Company(name, ids))
+        login = logins[0]
+        if served:
+            user = click.prompt("User name of the login that receives for it", login.username, value_proc=_user)
+            other = f"{len(logins) + 1}"
+            new = Login(f"{MAIN}-{other}", login.base_url, user, login.password_file.with_name(f"password-{other}"))
+            login = next((known for known in logins if known.username == user), None) or _ask_for_login(new)
+            logins += [login] if login not in logins else []
+        served.append(Company(name, ids, login.account))
     return served
 
 
@@ -236,14 +303,15 @@ def _has_content(password: Path) -> bool:
     return False
 
 
-def _write_files(config: Config, path: Path, text: str, password: Path, secret: str) -> None:
-    """Write the configuration, and the file for the password unless that is there. Raises FiledropError."""
+def _write_files(config: Config, path: Path, text: str, logins: Iterable[Login]) -> None:
+    """Write the configuration, and the files for the passwords unless they are there. Raises FiledropError."""
     try:
         _write(path, text)
         if config.log.file:  # as the example has it on Windows
             config.log.file.parent.mkdir(exist_ok=True)
-        if secret or not password.exists():
-            _write(password, f"{secret}\n" if secret else "", mode=0o600)
+        for login in logins:
+            if login.secret or not login.password_file.exists():
+                _write(login.password_file, f"{login.secret}\n" if login.secret else "", mode=0o600)
     except OSError as error:
         raise FiledropError(
             f"{error.filename or path} can't be written: {error.strerror}; run this as {WHO}, or name another with "
@@ -251,13 +319,17 @@ def _write_files(config: Config, path: Path, text: str, password: Path, secret: 
         ) from error
 
 
-def _filled_in(text: str, answers: Mapping[str, str], folders: Mapping[str, Path], served: Sequence[Company]) -> str:
+def _filled_in(text: str, logins: Sequence[Login], folders: Mapping[str, Path], served: Sequence[Company]) -> str:
     """The example with these answers in the places of its own."""
-    lines = {f"    {key}: ": _quoted(answer) for key, answer in answers.items()}
+    others = {login.account: login.answers for login in logins[1:]}
+    block = indent(as_yaml(others), "  ") if others else ""
+    text = _END_OF_ACCOUNT.sub(lambda end: f"{end[0]}{block}", text, count=1)
+    lines = {f"    {key}: ": _quoted(answer) for key, answer in logins[0].answers.items()}
     lines |= {f"{key}: ": _quoted(str(folder)) for key, folder in folders.items()}
     blocks: list[str] = []
     for company in served:
-        block = "  acme:\n    participants: []\n" if blocks else _COMPANY.findall(text)[0]  # the first: explained
+        other = f"  acme:\n    participants: []\n    account: {company.account}\n"
+        block = other if blocks else _COMPANY.findall(text)[0]  # the first: explained
         block = block.replace("  acme:", f"  {_quoted(company.name)}:", 1).replace("/acme/", f"/{company.name}/")
         blocks.append(_set(block, "    participants: ", json.dumps(list(company.participants))))
     for key, answer in lines.items():

@@ -141,6 +141,32 @@ def test_by_questions(world: World, tmp_path: Path) -> None:
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+def test_login_is_tried_at_once(world: World, tmp_path: Path) -> None:
+    """What the access point refuses is asked again; each company names its login; a second `init` continues."""
+    account = world.configuration().accounts["main"]
+    path, root, state = tmp_path / "etc" / "config.yaml", tmp_path / "root", tmp_path / "state"
+    answers = [
+        account.base_url, account.username, "wrong", "y", account.username, account.read_password(), str(root),
+        str(state), "acme", "0192:987654325", "y", "fjord", "0192:123456785", "fjord", "wrong", "n", "y", "quiet", "",
+        "", "n", "n",
+    ]  # fmt: skip
+    init = [sys.executable, "-m", "filedrop", "--config", str(path), "init"]
+    said = answered(init, answers)
+    assert said.count("Do you want to type it again?") == 2
+    made = config.load(path)
+    assert [company.account for company in made.companies.values()] == ["main", "main-2", "main"]
+    assert made.accounts["main-2"].username == "fjord"
+    assert (made.accounts["main"].read_password(), made.accounts["main-2"].read_password()) == (
+        account.read_password(), "wrong",
+    )  # fmt: skip
+    before = path.read_bytes()
+    said = answered(init, ["y"])
+    assert f"Created {root}" in said
+    assert "account main-2" in said
+    assert path.read_bytes() == before
+
+
 def test_folders_by_an_option(filedrop: Filedrop, world: World, tmp_path: Path) -> None:
     """Without a terminal, folders are created only if an option says so: one may be on a share that isn't mounted."""
     path, root, state = tmp_path / "etc" / "config.yaml", tmp_path / "new", tmp_path / "state"
