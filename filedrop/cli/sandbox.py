@@ -48,7 +48,7 @@ def _accounts(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
     "oddities",
     multiple=True,
     type=click.Choice(list(ODDITIES)),
-    help="Do what only some servers do. Can be repeated. See: filedrop manual reference",
+    help="Do what only some servers do. Can be repeated. See above.",
 )
 @click.option(
     "--account",
@@ -71,7 +71,21 @@ def sandbox(
 
     It has the whole interface, keeps its messages in --state, and delivers between its accounts. The first line of its
     output is its base URL.
-    """
+
+    \b
+    What each --oddity does:
+      seconds-cut          An upload's answer has milliseconds in `received`.
+                           Later answers have 28.000 for 28.107.
+      seconds-rounded      The same, rounded up: they have 29.000.
+      another-offset       Later answers show the same local time at +02:00.
+      document-elsewhere   A document's address redirects (303) to another host.
+      lost-document-empty  A document whose file you removed from the folder
+                           documents answers 200 without content.
+      fault-after-storing  Each upload is stored, and answered with an empty 400.
+      refusal-encoded      A refused upload has Content-Encoding: UTF-8.
+      uuid-prefix          A message has its `uuid` once it is delivered, written
+                           as uuid:...
+    """  # noqa: D301 - by this mark, click doesn't fold what follows
     stopped = threading.Event()
     stop_on_signals(stopped)
     with Sandbox(state, accounts, deliver_after=deliver_after, quirks=quirks, oddities=oddities, port=port) as running:
