@@ -32,7 +32,7 @@ from filedrop.cli.sharing import share_found
 from filedrop.cli.show import busy, complain, progress, show_json
 from filedrop.cli.tables import show_table
 from filedrop.cli.writing import why_not_writable
-from filedrop.daemon.watcher import mode
+from filedrop.daemon.watcher import RAISE_THREADS, SPARE, mode, startable
 from filedrop.errors import FolderUnavailable, JournalError
 from filedrop.files import Directory, is_missing, may_use, try_folder
 from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 
 STATE = "state"
 PATIENCE = 10.0  # seconds for a folder to answer
+PER_ACCOUNT = 4  # threads: two that wait, and one for each way
 
 
 def check_set_up(
@@ -104,6 +105,7 @@ def _set_up(config: Config, unit: Unit | None, take_over: Collection[Path]) -> I
     yield from mapping_found(config)
     yield from validation_found(config)
     yield from commands_found(config)
+    yield from _threads_found(config)
     for path, why in (kept_from(unit, config) if unit else {}).items():
         yield CheckResult(str(path), "failed", why)
     state = list(_state(config))
@@ -214,6 +216,16 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
             if folder.path in take_over and journal:
                 yield from _patiently(folder, _take_over, folder, journal)
             yield from _patiently(folder, _folder, config, folder, journal)
+
+
+def _threads_found(config: Config) -> Iterator[CheckResult]:
+    """The result for the threads that watch folders: as many are started, and end at once."""
+    watched = sum(len(company.outbound) for company in config.companies.values() if company.watch != "scan")
+    others = 2 * SPARE + PER_ACCOUNT * len(config.accounts)
+    if (most := startable(watched + others)) < watched + others:
+        number = max(0, most - others)
+        says = f"there are threads to watch {number} of {watched} folders; the others are scanned"
+        yield CheckResult("folders", "warning", f"{says}, every `rescan`: {RAISE_THREADS}")
 
 
 def _journal(config: Config, journal: Journal) -> Iterator[CheckResult]:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 SPARE = 10  # threads that are left for requests, status and pages
+RAISE_THREADS = "raise the limit of threads (pids of the container, TasksMax of the service, or ulimit -u)"
 EVENT_WITHIN = 5.0  # seconds: an event takes a thousandth, on a busy computer more
 _TELLS_CLOSING = _WATCHES_SHARES = sys.platform != "win32"
 
@@ -105,7 +106,7 @@ class Watcher:
         """Whether the system has so many threads more. They are started, until its limit is known."""
         count = threading.active_count()
         if count + number > self._most and not self._is_limited:
-            more = _startable(4 * SPARE)  # more, so that not each folder asks
+            more = startable(4 * SPARE)  # more, so that not each folder asks
             self._most, self._is_limited = count + more, more < 4 * SPARE
         return count + number <= self._most
 
@@ -196,7 +197,7 @@ class FolderWatch:
             self._watcher.end(watch)
 
 
-def _startable(number: int) -> int:
+def startable(number: int) -> int:
     """How many threads more the system has, this number at most."""
     end, started = threading.Event(), list[threading.Thread]()
     with suppress(RuntimeError):
@@ -210,10 +211,7 @@ def _startable(number: int) -> int:
     return len(started)
 
 
-_REMEDIES = {
-    errno.EAGAIN: "; each watched folder takes one: raise the limit of threads (pids of the container, TasksMax of the "
-    "service, or ulimit -u), and restart filedrop"
-}
+_REMEDIES = {errno.EAGAIN: f"; each watched folder takes one: {RAISE_THREADS}, and restart filedrop"}
 
 if sys.platform == "linux":
     _INOTIFY = "; raise fs.inotify.max_user_watches or fs.inotify.max_user_instances (sysctl)"

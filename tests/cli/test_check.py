@@ -31,6 +31,7 @@ from filedrop.texts.printable import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from cli.conftest import Filedrop
@@ -79,6 +80,18 @@ def test_folders_that_could_not_be_used(filedrop: Filedrop, world: World, monkey
     assert "neither links nor an exclusive rename" in said["says"]
     assert done.returncode == 1
     assert sorted(world.root.rglob("*")) == before
+
+
+def test_fewer_threads_than_folders(
+    filedrop: Filedrop, world: World, without_threads: Callable[[str], AbstractContextManager[None]]
+) -> None:
+    """Check counts the folders that would have no thread, and says which limit to raise."""
+    world.run_once()
+    assert "threads" not in filedrop("check").stdout
+    with without_threads("spare"):
+        done = filedrop("check")
+    assert "there are threads to watch 0 of 1 folders; the others are scanned, every `rescan`: raise" in done.stdout
+    assert done.returncode == 0
 
 
 def test_company_that_has_received_nothing(filedrop: Filedrop, world: World) -> None:

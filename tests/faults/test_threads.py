@@ -59,12 +59,14 @@ def test_more_folders_than_threads(make_world: Callable[..., World]) -> None:
         (world.root / name / "outbound" / "invoice.xml").write_bytes(invoice(name))
     rights = "+dac_override,+fowner"
     user = ("setpriv", f"--reuid={ANYBODY}", "--clear-groups", f"--inh-caps={rights}", f"--ambient-caps={rights}")
-    with world.daemon(under=("prlimit", "--nproc=50", *user)) as daemon:
+    limit = ("prlimit", "--nproc=50")
+    with world.daemon(under=(*limit, *user)) as daemon:
         world.until(lambda: len([*world.root.glob("*/outbound/archive/*/invoice.xml")]) == len(names))
         world.until(lambda: "raise the limit of threads" in (world.root / "STATUS.html").read_text())
         world.stop(daemon)
     assert world.accepted() == Counter({"?": len(names)})
     assert not events(world, "work.failed")
+    assert "of 81 folders; the others are scanned" in world.process("check", under=(*limit, *user)).stdout
 
 
 def test_a_page(tmp_path: Path, world: World, without_threads: Without) -> None:
