@@ -4,7 +4,7 @@ A command's module is imported when the command is called, so that no command pa
 `--help` says of each stands here. The commands: archive (messages, download, read, statistics), backup, check (of the
 set-up: set_up, checking, reaching, sharing; of files: rehearsing, rehearsal, proposing), config, demo, document
 (show), history, hold (release), hosts, init, journal, lookup, manual, reload, resolve, retry, run (serving), sandbox,
-service, status. What they share: opening, dropped, show, tables, writing.
+service, status. What they share: opening, dropped, show, tables.
 Every FiledropError ends as a sentence on stderr and one of:
 
     0  done
@@ -93,11 +93,9 @@ class Commands(click.Group):
             return super().resolve_command(ctx, args)
         from difflib import get_close_matches  # noqa: PLC0415 - no error, no need
 
-        from filedrop.texts.printable import printable  # noqa: PLC0415 - likewise
-
         guess = [MEANT[name]] if name in MEANT else get_close_matches(name, COMMANDS, 1)
         also = f"Did you mean filedrop {guess[0]}?" if guess else "filedrop --help lists all commands."
-        raise click.UsageError(f"There is no command {printable(name)}. {also}", ctx)
+        raise click.UsageError(f"There is no command {name}. {also}", ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """The commands and options that begin so, without loading any."""

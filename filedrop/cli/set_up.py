@@ -31,10 +31,9 @@ from filedrop.cli.service.account import kept_from
 from filedrop.cli.sharing import share_found
 from filedrop.cli.show import busy, complain, progress, show_json
 from filedrop.cli.tables import show_table
-from filedrop.cli.writing import why_not_writable
 from filedrop.daemon.watcher import RAISE_THREADS, SPARE, mode, startable
 from filedrop.errors import FolderUnavailable, JournalError
-from filedrop.files import Directory, is_missing, may_use, try_folder
+from filedrop.files import Directory, create_whole, discard, is_missing, may_use, place, try_folder
 from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
@@ -297,7 +296,7 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
     abilities = folder.abilities
     with suppress(OSError):  # what keeps files from being made is said below
         abilities = try_folder(folder.at())
-    if why := abilities.refusal or why_not_writable(folder):
+    if why := abilities.refusal or _why_not_writable(folder):
         yield CheckResult(about, "failed", why)
     else:
         says = f"this filedrop serves it and can write to it; it is on one file system: {abilities}"
@@ -319,6 +318,40 @@ def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator
         else:
             limit = f"; below {size(least)} (inbound.min_free), nothing is fetched" if least else ""
             yield CheckResult(about, "ok", f"{size(free)} free{limit}")
+
+
+def _why_not_writable(folder: Folder) -> str:
+    """Why nothing can be written and renamed there, "" where it can: it is tried, and nothing left."""
+    if short := shortage(folder.path):
+        return f"nothing can be written there: {short}"
+    here = folder.at()
+    missing = folder.missing_in(here)
+    places = [here, *(folder.at(name) for name in folder.subfolders if name not in missing)]
+    elsewhere = [directory.path.name for directory in places if directory.identity[0] != here.identity[0]]
+    if elsewhere:
+        return f"{', '.join(elsewhere)}: on another file system; move it to the one of its parent folder"
+    for directory in places:
+        try:
+            _write_and_rename(here, directory)
+        except OSError as error:
+            return f"can't write and rename in {directory.path}: {explain(error, directory.path)}"
+    return ""
+
+
+def _write_and_rename(here: Directory, there: Directory) -> None:
+    """Raises OSError where that can't be done."""
+    # A name that filedrop and importers ignore, moved on from folder to folder as documents are.
+    probe = here / f".filedrop-check-{secrets.token_hex(8)}.tmp"
+    moved = there / f"{probe.name}.tmp"
+    try:
+        with suppress(FileNotFoundError):  # a daemon that has just taken up the folder clears drafts away: once more
+            create_whole(probe, b"")
+        if not probe.exists():
+            create_whole(probe, b"")
+        place(probe, moved)
+    finally:
+        discard(probe)
+        discard(moved)
 
 
 def _why_unfit(within: Path) -> str:
