@@ -37,8 +37,8 @@ def reload(config_option: str | None, *, as_json: bool) -> None:
     """Make the running daemon use the changed configuration, and wait until it does.
 
     Requests under way are finished first. If the new configuration has a mistake, the old one stays in use, and
-    `status` and the alerts show the mistake until it is fixed. `state` and `journal` can't be changed this way. If you
-    changed the folders or credentials of a service, run `filedrop service install`, too.
+    `status` and the alerts show the mistake until it is fixed. `state`, `journal`, `host` and `takeover` can't be
+    changed this way. If you changed the folders or credentials of a service, run `filedrop service install`, too.
     """
     path = configuration.find(config_option).absolute()
     mistakes: Sequence[str] = ()

@@ -137,7 +137,11 @@ def _is_exported_again(document: Entry, pdfs: Sequence[Entry]) -> bool:
 @click.command(epilog="\b\nExample: filedrop retry acme invoice-1001.xml")
 @click.argument("words", nargs=-1, metavar="[COMPANY] [NAME...]")
 @click.option("--all", "everything", is_flag=True, help="All failed documents (of the company), except duplicates.")
-@click.option("--anyway", is_flag=True, help="Also duplicates. With --all, it asks first, so only on a terminal.")
+@click.option(
+    "--anyway",
+    is_flag=True,
+    help="Also duplicates, and receivers that aren't on PEPPOL. With --all, it asks first: only on a terminal.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 @click.pass_obj
 def retry(config_option: str | None, words: Sequence[str], *, everything: bool, anyway: bool, as_json: bool) -> None:

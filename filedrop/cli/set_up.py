@@ -107,7 +107,7 @@ def _set_up(config: Config, unit: Unit | None, take_over: Collection[Path]) -> I
     yield from _threads_found(config)
     for path, why in (kept_from(unit, config) if unit else {}).items():
         yield CheckResult(str(path), "failed", why)
-    state = list(_state(config))
+    state = list(_state_found(config))
     yield from state
     yield from _folders(config, take_over=take_over, has_state=all(result.result != "failed" for result in state))
 
@@ -147,7 +147,7 @@ def _show(results: Iterable[CheckResult], *, as_json: bool) -> None:
         show_table(["result", "what was found"], rows)
 
 
-def _state(config: Config) -> Iterator[CheckResult]:
+def _state_found(config: Config) -> Iterator[CheckResult]:
     state = config.state
     there = next(path for path in (state, *state.parents) if not is_missing(path))
     lies_on = file_system(there)
@@ -214,7 +214,7 @@ def _folders(config: Config, *, take_over: Collection[Path], has_state: bool) ->
                 yield CheckResult(str(folder.path), "warning", why)
             if folder.path in take_over and journal:
                 yield from _patiently(folder, _take_over, folder, journal)
-            yield from _patiently(folder, _folder, config, folder, journal)
+            yield from _patiently(folder, _folder_found, config, folder, journal)
 
 
 def _threads_found(config: Config) -> Iterator[CheckResult]:
@@ -277,7 +277,7 @@ def _take_over(folder: Folder, journal: Journal) -> Iterator[CheckResult]:
         yield CheckResult(str(folder.path), "ok", "from now on, this filedrop serves this folder")
 
 
-def _folder(config: Config, folder: Folder, journal: Journal | None) -> Iterator[CheckResult]:
+def _folder_found(config: Config, folder: Folder, journal: Journal | None) -> Iterator[CheckResult]:
     about = str(folder.path)
     try:
         folder.check_ownership(journal)

@@ -20,7 +20,7 @@ from filedrop.files.rights import explain
 from filedrop.inbound.arrival import LookAgain, Refused, mark_read
 from filedrop.inbound.fetcher import Fetched, NotTaken, fetch
 from filedrop.inbound.placing import Placed, place, resume
-from filedrop.inbound.temporary import see_there
+from filedrop.inbound.temporary import check_there
 from filedrop.journal import changed, is_same
 from filedrop.model.report import FolderReport
 from filedrop.process.pool import Pace, Task
@@ -387,7 +387,7 @@ def _see_whole(here: Directory, fetched: Fetched, refused: Mapping[str, OSError]
     """
     if fetched.whereabouts != here.whereabouts():
         raise FolderUnavailable(f"{here.path} was unavailable while messages were fetched into it, and is back")
-    see_there(here / fetched.row.temporary)
+    check_there(here / fetched.row.temporary)
     if fetched.row.temporary in refused:
         raise refused[fetched.row.temporary]
 

@@ -25,7 +25,7 @@ from filedrop.files import Directory
 from filedrop.files.patience import asking
 from filedrop.inbound.fetcher import Fetched, unpacked
 from filedrop.inbound.reserving import placed_before, reserve, reserved, reserved_before, sidecar_of
-from filedrop.inbound.temporary import pieces_of, see_there
+from filedrop.inbound.temporary import check_there, pieces_of
 from filedrop.journal import changed
 from filedrop.model.document import expects_answer
 from filedrop.model.message import UNASSIGNED
@@ -130,7 +130,7 @@ class _Placing:
         for msg_no, fetched in list(self._whole.items()):
             try:
                 for temporary in fetched.temporaries():
-                    see_there(self._here / temporary)
+                    check_there(self._here / temporary)
                 former = None if again else placed_before(self._here, fetched)
                 if former is not None and former.is_there:
                     self._results[msg_no] = self._learned(fetched, former)

@@ -33,7 +33,7 @@ def id_in(temporary: str) -> str:
     return temporary[1:].partition(".")[0]
 
 
-def see_there(temporary: Entry) -> None:
+def check_there(temporary: Entry) -> None:
     """Check that a temporary file still exists. Raises FolderUnavailable."""
     if files.is_missing(temporary):
         raise FolderUnavailable(f"somebody has removed {temporary}")

@@ -33,7 +33,7 @@ from filedrop.journal.schema import (
     from_name,
 )
 from filedrop.model.document import CAME_BACK, Document, Need, State
-from filedrop.model.twins import same_company
+from filedrop.model.twins import same_or_twin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -289,7 +289,7 @@ def _same_number_as(connection: Connection, document: Document) -> Document | No
     this = {key: getattr(document, key) for key in ("id", "company", "number", "type", "issue_date")}
     rows = connection.execute(_SAME_NUMBER_LATELY, this) if document.number else ()
     for other in map(document_of, rows):
-        if other.may_be_accepted and same_company(other.sender, document.sender):
+        if other.may_be_accepted and same_or_twin(other.sender, document.sender):
             return other
     return None
 
@@ -301,10 +301,10 @@ def _duplicate_of(connection: Connection, document: Document, *, by_number: bool
     if by_number and document.number:
         rows += connection.execute(_SAME_NUMBER, this).fetchall()
     for other in map(document_of, rows):
-        same_receiver = same_company(other.receiver, document.receiver)
+        same_receiver = same_or_twin(other.receiver, document.receiver)
         has_same_number = by_number and bool(document.number) and _facts(other) == _facts(document)
         is_same = has_same_number or (same_receiver and not other.meanings.isdisjoint(document.meanings))
-        if is_same and same_company(other.sender, document.sender) and other.may_be_accepted:
+        if is_same and same_or_twin(other.sender, document.sender) and other.may_be_accepted:
             return other
     return None
 

@@ -20,7 +20,7 @@ from filedrop.journal.schema import (
     from_name,
 )
 from filedrop.model.document import same_participant
-from filedrop.model.twins import same_company
+from filedrop.model.twins import same_or_twin
 from filedrop.times import same_moment
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _is_repeated(other: MessageRow, row: MessageRow) -> bool:
     """Whether a message has the document of another one (as `_REPEATED`)."""
     numbered = [(message.number, message.issue_date, message.type) for message in (other, row)]
     is_same = (numbered[0] == numbered[1] and all(numbered[0])) or other.meaning == row.meaning
-    return is_same and same_company(other.sender, row.sender)
+    return is_same and same_or_twin(other.sender, row.sender)
 
 
 def _is_earlier(other: MessageRow, row: MessageRow) -> bool:

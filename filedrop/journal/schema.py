@@ -86,7 +86,7 @@ MOMENTS = ("claimed", "due", "first_attempt", "accepted", "needs_since")
 
 
 def company(column: str) -> str:
-    """The expression that is equal for two ids of one company; Python looks at their whole form (`same_company`)."""
+    """The expression that is equal for two ids of one company; Python looks at their whole form (`same_or_twin`)."""
     expression = participant(column)
     for scheme, other, _ in PAIRS:
         expression = f"replace({expression}, '{scheme}', '{other}')"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.model.document import Document, State, participant_key
 from filedrop.model.siren import siren
-from filedrop.model.twins import same_company
+from filedrop.model.twins import same_or_twin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -157,7 +157,7 @@ def _may_be_meant(document: Document, response: Response) -> bool:
     if response.is_status:
         return _is_its_invoice(document, response)
     is_its_message = document.uuid is not None and document.uuid == response.message_id
-    is_by_receiver = same_company(document.receiver, response.sender) and same_company(
+    is_by_receiver = same_or_twin(document.receiver, response.sender) and same_or_twin(
         document.sender, response.receiver
     )
     if is_by_receiver:

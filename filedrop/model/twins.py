@@ -37,6 +37,6 @@ def twin(participant: str) -> str | None:
     return None
 
 
-def same_company(participant: str | None, other: str | None) -> bool:
+def same_or_twin(participant: str | None, other: str | None) -> bool:
     """Whether two ParticipantIDs are equal, or twins."""
     return same_participant(participant, other) or same_participant(twin(participant or "") or participant, other)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.errors import DocumentError
 from filedrop.journal import Version
-from filedrop.model.twins import same_company
+from filedrop.model.twins import same_or_twin
 from filedrop.storage.names import stem
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _version(ready: ReadyFile) -> Version | None:
 def _are_versions(version: Version, other: Version) -> bool:
     """Whether they are the same document by number, type, date and sender, with other content and related names."""
     is_same = (version.type, version.number, version.issue_date) == (other.type, other.number, other.issue_date)
-    from_one = not (version.sender and other.sender) or same_company(version.sender, other.sender)
+    from_one = not (version.sender and other.sender) or same_or_twin(version.sender, other.sender)
     return is_same and from_one and version.meaning != other.meaning and _are_related(version.name, other.name)
 
 

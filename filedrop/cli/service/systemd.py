@@ -225,7 +225,7 @@ def _enable(site: Site, *, changed: bool, now: bool) -> None:
         _run("systemctl", "restart", site.unit)
         say(f"Started {site.unit}.")
     elif not is_active:
-        tell(f"Check it with: {command(*site.command, 'check', '--as-service')}")
+        tell(f"Check it with: {command(*site.command_prefix, 'check', '--as-service')}")
         tell(f"Start it with: {command('systemctl', 'start', site.unit)}")
     elif changed:
         tell(f"It still runs with the old files. Restart it with: {command('systemctl', 'restart', site.unit)}")

@@ -72,7 +72,7 @@ class Site:
         return UNITS / f"{self.unit}.d" / DROP_IN
 
     @property
-    def command(self) -> tuple[str, ...]:
+    def command_prefix(self) -> tuple[str, ...]:
         """How filedrop is called for this configuration."""
         is_default = self.configuration == ETC / "config.yaml"
         return ("filedrop",) if is_default else ("filedrop", "--config", str(self.configuration))
