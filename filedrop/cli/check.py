@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-OF_SET_UP: dict[str, Any] = {"take_over": False, "folder": (), "as_service": False, "alert": False}  # by default
+OF_SET_UP: dict[str, Any] = {  # by default
+    "take_over": False, "folder": (), "as_service": False, "alert": False, "all": False,
+}  # fmt: skip
 
 
 @click.command(epilog="\b\nExample: filedrop check invoice.xml")
@@ -40,6 +42,7 @@ OF_SET_UP: dict[str, Any] = {"take_over": False, "folder": (), "as_service": Fal
 )
 @click.option("--as-service", is_flag=True, help="Test with the rights of the service's account. For administrators.")
 @click.option("--alert", is_flag=True, help="Also send a test alert by every way that is configured.")
+@click.option("--all", is_flag=True, help="Of many results, also show those that are ok.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: an object per line; with FILE, one object.")
 @click.pass_obj
 def check(

@@ -29,7 +29,7 @@ from filedrop.cli.checking import (
 from filedrop.cli.opening import WHO_MAY, act_as_owner, has_journal, journal_if_any, new_journal, open_config
 from filedrop.cli.service.account import kept_from
 from filedrop.cli.sharing import share_found
-from filedrop.cli.show import busy, complain, progress, show_json
+from filedrop.cli.show import busy, complain, progress, say, show_json
 from filedrop.cli.tables import show_table
 from filedrop.daemon.watcher import RAISE_THREADS, SPARE, mode, startable
 from filedrop.errors import FolderUnavailable, JournalError
@@ -38,6 +38,7 @@ from filedrop.files.disk import file_system, free_space, mapped_drive, shortage
 from filedrop.files.patience import within
 from filedrop.files.rights import explain
 from filedrop.journal import JOURNAL, Journal
+from filedrop.model.report import LISTED
 from filedrop.outbound.health import LEARNS
 from filedrop.process.lock import is_running
 from filedrop.status.folders import HUNG, folders, outdated
@@ -68,14 +69,21 @@ PER_ACCOUNT = 4  # threads: two that wait, and one for each way
 
 
 def check_set_up(
-    config_option: str | None, *, take_over: bool, folder: Sequence[Path], as_service: bool, alert: bool, as_json: bool
+    config_option: str | None,
+    *,
+    take_over: bool,
+    folder: Sequence[Path],
+    as_service: bool,
+    alert: bool,
+    all: bool,  # noqa: A002 - the option's name
+    as_json: bool,
 ) -> int:
     """Show whether everything fits, and return the exit status. `folder`: the folders that are to be ours.
 
-    Raises FiledropError, UsageError.
+    `all`: of many results, those that are ok, too. Raises FiledropError, UsageError.
     """
     left_out = {"take-over": take_over, "alert": alert}
-    unit = _become_service(config_option, left_out, as_json=as_json) if as_service else None
+    unit = _become_service(config_option, left_out, as_json=as_json, is_all=all) if as_service else None
     config = open_config(config_option)
     if folder and not take_over:
         raise click.UsageError("--folder works only with --take-over")
@@ -88,7 +96,7 @@ def check_set_up(
     accounts = progress(config.accounts.values(), "accounts")
     logins = [login for account in accounts for login in reaching.account(config, account)]
     results += [*logins, *(reaching.alerts(config) if alert else ())]
-    _show(results, as_json=as_json)
+    _show(results, as_json=as_json, is_all=all)
     return _exit_status(results, logins)
 
 
@@ -114,12 +122,13 @@ def _set_up(config: Config, unit: Unit | None, take_over: Collection[Path]) -> I
 
 if sys.platform == "win32":
 
-    def _become_service(option: str | None, left_out: Mapping[str, bool], *, as_json: bool) -> Unit:
+    def _become_service(option: str | None, left_out: Mapping[str, bool], *, as_json: bool, is_all: bool) -> Unit:
         """Nobody becomes another here: the service looks, and that is all of the command. Raises FiledropError."""
         for name in (name for name, is_wanted in left_out.items() if is_wanted):
             raise click.UsageError(f"--{name} doesn't work with --as-service; run it separately")
         answer = ask(configuration.find(option).absolute())
-        _show((CheckResult(**json.loads(line)) for line in answer.stdout.splitlines()), as_json=as_json)
+        results = [CheckResult(**json.loads(line)) for line in answer.stdout.splitlines()]
+        _show(results, as_json=as_json, is_all=is_all)
         if answer.stderr:
             complain(answer.stderr)
         raise SystemExit(answer.returncode)
@@ -138,13 +147,18 @@ def _exit_status(results: Sequence[CheckResult], logins: Sequence[CheckResult]) 
     return UNREACHABLE if any(result in logins for result in failed) else FAILED if failed else 0
 
 
-def _show(results: Iterable[CheckResult], *, as_json: bool) -> None:
+def _show(results: Sequence[CheckResult], *, as_json: bool, is_all: bool) -> None:
     if as_json:
         for result in results:
             show_json(asdict(result))
-    else:
-        rows = [[result.result, f"{result.about}: {result.says}"] for result in results]
-        show_table(["result", "what was found"], rows)
+        return
+    shown = [result for result in results if result.result != "ok"]
+    fine = len(results) - len(shown)
+    if is_all or fine <= LISTED:
+        shown, fine = list(results), 0
+    show_table(["result", "what was found"], [[result.result, f"{result.about}: {result.says}"] for result in shown])
+    if fine:
+        say(f"{fine} results are ok. To see them, run: filedrop check --all")
 
 
 def _state_found(config: Config) -> Iterator[CheckResult]:

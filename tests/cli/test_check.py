@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli.conftest import PROJECT, everything_below
 from support.codelists import lists, publish
+from support.commands import ask
 from support.documents import BUYER, SELLER, invoice
 from support.faults import instead
 from support.rights import as_anyone
@@ -312,6 +313,17 @@ def test_settings_of_a_company(make_world: Callable[..., World]) -> None:
     keys = ("directory", "duplicates", "keep")
     assert [shown["acme"][key] for key in keys] == ["off", "refuse", {"archive": "forever"}]
     assert [shown["fjord"][key] for key in keys] == ["refuse", "refuse", {"archive": "400d"}]
+
+
+def test_many_companies(make_world: Callable[..., World]) -> None:
+    """Of many results, check shows those that aren't ok, and counts the others; `--all` shows all."""
+    world = make_world(companies={f"c{number}": "{participants: []}" for number in range(12)})
+    world.run_once()
+    (world.root / "c3" / "outbound" / ".filedrop").unlink()
+    few, all_of_them = ask(world, "check").says, ask(world, "check", "--all").says
+    (count,) = re.findall(r"(\d+) results are ok. To see them, run: filedrop check --all", few)
+    assert (few.count("ok "), all_of_them.count("ok ")) == (0, int(count))
+    assert "its .filedrop is missing" in few
 
 
 def test_a_folder_of_another(filedrop: Filedrop, world: World) -> None:
