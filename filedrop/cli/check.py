@@ -17,7 +17,7 @@ OF_SET_UP: dict[str, Any] = {  # by default
 
 
 @click.command(epilog="\b\nExample: filedrop check invoice.xml")
-@click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path(readable=False, path_type=Path))
 @click.option("--company", metavar="NAME", help="Treat each FILE as a file of this company.")
 @click.option("--explain", is_flag=True, help="Also show for each mapping rule why it applies to FILE or not.")
 @click.option("--rules", metavar="DIR", type=click.Path(path_type=Path), help="Validate FILE by the rules in DIR.")

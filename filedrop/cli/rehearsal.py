@@ -16,6 +16,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -38,32 +39,40 @@ from filedrop.model.document import Need, State, local_name, participant_key
 from filedrop.model.fault import Fault
 from filedrop.model.twins import twin
 from filedrop.outbound.context import identification_of
+from filedrop.outbound.pdf_look import left_pdfs
 from filedrop.outbound.pdfs import pdf_for
 from filedrop.outbound.preparing import demand_attachment, in_memory, post_instead, read_of
-from filedrop.outbound.sender import duplicate, is_refused
+from filedrop.outbound.reporting import another_version
+from filedrop.outbound.sender import duplicate, is_refused, same_number
 from filedrop.outbound.unreachable import DELIVERED_TO, PROOF, must_ask
 from filedrop.outbound.upload import Changing
 from filedrop.outbound.validating import ask, invalid, warnings
+from filedrop.outbound.versions import original_of, version_of
 from filedrop.storage.company_folders import outbound_folder
 from filedrop.texts import Text
+from filedrop.texts.printable import command
 from filedrop.validation import validator_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from filedrop.config import Outbound
+    from filedrop.files import Where
     from filedrop.identify import Identity, Reading
     from filedrop.model.document import Document
     from filedrop.outbound.context import Identification
+    from filedrop.outbound.pdfs import FoundPdf
     from filedrop.outbound.upload import OpenedDocument
     from filedrop.storage.company_folders import OutboundFolder
     from filedrop.validation import Verdict
 
 SENDS, ASIDE, FAILS, NOT_READY = "would send", "would be put aside", "would fail", "not ready"
+STAYS = "would stay"  # a run leaves it where it was dropped
 HAS_IDS = "has its ids"  # the verdict without a configuration, where nothing else is known
 REACHABLE, UNREACHABLE, UNKNOWN = "reachable", "unreachable", "unknown"
 PAUSE = 0.2  # seconds between two questions, so that they are no burden for an access point
 FOREVER = timedelta(days=1)  # for which an answer counts here
+ITS_NAME = "because of its name, it is never sent (outbound.files)"
 A_LINK = "It is a symbolic link, and filedrop doesn't follow or send links. Name the file itself."
 _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # the first line, for a spreadsheet
 
@@ -154,6 +163,7 @@ class Rehearsal:
         self._stack = stack
         self.rules = Rules(config.mapping, config.tables, source=config.source)
         self.unopened: dict[str, str] = {}
+        self._folders: dict[Path, OutboundFolder] = {}
         self._directories: dict[str, ReceiverDirectory] = {}
         self._journal = stack.enter_context(journal_if_any(config)) if config.source else None
         validation = config.validation
@@ -174,8 +184,11 @@ class Rehearsal:
         folder = self._stack.enter_context(TemporaryDirectory(prefix="filedrop-check-"))
         return self._stack.enter_context(closing(Journal.at(Path(folder) / JOURNAL)))
 
-    def judge(self, file: Path, company: Company) -> Rehearsed:
-        """What would become of a file if this company dropped it after those before. Raises JournalError."""
+    def judge(self, file: Path, company: Company, *, is_named: bool = True) -> Rehearsed:
+        """What would become of a file if this company dropped it after those before. Raises JournalError.
+
+        `is_named`: its name is that of a document.
+        """
         found = Rehearsed(file, as_dropped(company, file.name, file.name), SENDS if self.config.source else HAS_IDS)
         by = identification_of(company, self.rules)
         try:
@@ -189,7 +202,10 @@ class Rehearsal:
             found.verdict, found.why = NOT_READY, "somebody is writing it, or removed it"
         except OSError as error:
             why = A_LINK if error.errno == errno.ELOOP else f"{explain(error)}."
-            found.verdict, found.fault = FAILS, Fault("unreadable", why)
+            found.verdict = STAYS if why == A_LINK else FAILS
+            found.fault = Fault("unreadable", why)
+        if self.config.source and not is_named:
+            found.verdict, found.why = STAYS, ITS_NAME
         if found.verdict == SENDS:
             self._sent.documents.record(found.document.sending(found.document.claimed, identity="", clock=None))
         return found
@@ -199,8 +215,7 @@ class Rehearsal:
         file, rules, folder = found.file, company.apply_to(self.config.outbound), self._folder_of(found.file, company)
         found.document = document = as_claimed(self.config, by, file, opened, folder=folder, journal=self._journal)
         self._see_ids(found, read_of(opened), by)
-        with as_caller():
-            pdf = pdf_for(file, opened.status, read_of(opened), company.name, rules.prepare) if file != STDIN else None
+        pdf = self._pdf_of(file, opened, company, rules, folder)
         directory = self._directory_of(document.account)
         objection = directory.objection(document.ids) if directory else None
         found.reach = self.reach(document) if not self.offline else ""
@@ -218,20 +233,27 @@ class Rehearsal:
             found.content = b"".join(opened.upload(local=True).chunks())
         demand_attachment(document, opened, rules)
         self._validate(found, opened, rules)
-        self._compare(document)
+        found.document = self._compare(found.document)
         if objection:
             if is_refused(objection, rules):
                 raise RoadEnds(FAILS, fault=objection)
             found.document = found.document.warned(objection.message)
+        if folder and (hold := folder.held_by(time.monotonic())):
+            release = command("filedrop", "release", company.name)
+            found.document = found.document.warned(
+                f"it waits while there is {folder.path / hold}; to send it: {release}"
+            )
         if folder and (lacks := folder.ready.missing(file.name, opened.stamp.modified)):
             raise RoadEnds(NOT_READY, f"it waits for {lacks}")
 
     def _see_ids(self, found: Rehearsed, reading: Reading, by: Identification) -> None:
-        """See whether a document has its ids. Raises RoadEnds."""
+        """See whether a document has its ids, and is no other version of another one. Raises RoadEnds."""
         document = found.document
         if self.explains:
             with suppress(DocumentError, Unanswered):
                 found.identity, found.reading = by.identify(reading, document.dropped_as), reading
+        if original := self._original_of(document, reading):
+            raise RoadEnds(STAYS, another_version(original))
         if document.state is State.UNREACHABLE and document.error:
             found.reach = UNREACHABLE
             raise RoadEnds(ASIDE, document.error.message)
@@ -257,12 +279,46 @@ class Rehearsal:
         if strictness == "refuse" and not found.judgement.is_valid:
             raise RoadEnds(FAILS, fault=invalid(found.judgement, document.company))
 
-    def _compare(self, document: Document) -> None:
-        """See whether a document was sent before, or is among these files. Raises RoadEnds."""
+    def _pdf_of(
+        self, file: Path, opened: OpenedDocument, company: Company, rules: Outbound, folder: OutboundFolder | None
+    ) -> FoundPdf | None:
+        """The PDF that would go with a document. Raises DocumentError, OSError."""
+        reading, prepare = read_of(opened), rules.prepare
+
+        def left() -> tuple[list[tuple[Where, os.stat_result]], bool]:
+            known = self._journal.folders.at(folder.path) if self._journal and folder else None
+            if not (known and self._journal and folder):
+                return [], False
+            return left_pdfs(folder, known, self._journal, file.name, reading, prepare=prepare)
+
+        with as_caller():
+            return pdf_for(file, opened.status, reading, company.name, prepare, left=left) if file != STDIN else None
+
+    def _original_of(self, document: Document, reading: Reading) -> str:
+        """The name of the document of which this one is another version; "" where there is none."""
+        version = version_of(document.file, reading)
+        if version is None or not self.config.source or document.file == STDIN.name or document.was_let_through:
+            return ""
+        journals = filter(None, (self._journal, self._sent))
+        known = (journal.documents.versions(document.company, [version.number]) for journal in journals)
+        return original_of(version, chain.from_iterable(known))
+
+    def _compare(self, document: Document) -> Document:
+        """A document that wasn't sent before, and isn't among these files; warned of its number. Raises RoadEnds."""
         if self._journal and (first := duplicate_of(self.config, document, self._journal)):
             raise RoadEnds(FAILS, fault=duplicate(first))
         if first := duplicate_of(self.config, document, self._sent):
             raise RoadEnds(FAILS, fault=Fault.of(Text.of("duplicate/rehearsed", first=first.dropped_as)))
+        if self.config.companies[document.company].duplicates != "refuse" or document.was_let_through:
+            return document
+        if self._journal and (first := self._journal.documents.same_number_as(document)):
+            return document.warned(same_number(first))
+        if first := self._sent.documents.same_number_as(document):
+            return document.warned(
+                f"{first.dropped_as} is among these files, and has its number and date, with another content or for "
+                "another receiver: make sure that the receiver doesn't book it twice"
+            )
+        return document
 
     def read(self, file: Path, xpaths: Collection[str]) -> Reading:
         """A file's content. Raises DocumentError, Changing, OSError."""
@@ -314,7 +370,9 @@ class Rehearsal:
             return None
         within = os.path.realpath(file.parent)
         path = next((path for path in company.outbound if os.path.realpath(path) == within), None)
-        return outbound_folder(self.config, company, path) if path else None
+        if path and path not in self._folders:
+            self._folders[path] = outbound_folder(self.config, company, path)
+        return self._folders[path] if path else None
 
     def look_for(self, table: Path, company: Company | None, kind: str) -> Iterator[Receiver]:
         """Whether each receiver of a table can be reached, and accepts this kind. Raises FiledropError.

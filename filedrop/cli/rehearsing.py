@@ -28,6 +28,7 @@ from filedrop.cli.rehearsal import (
     NOT_READY,
     REACHABLE,
     SENDS,
+    STAYS,
     UNKNOWN,
     UNREACHABLE,
     Rehearsal,
@@ -36,11 +37,13 @@ from filedrop.cli.show import change_in_words, progress, say, show_json, tell
 from filedrop.errors import FiledropError
 from filedrop.identify.identity import explained, rule_of
 from filedrop.outbound.validating import warnings
-from filedrop.storage.names import matcher, names_document, pdfs_of
+from filedrop.outbound.versions import shorter_names
+from filedrop.storage.hold import is_hold_name
+from filedrop.storage.names import NEVER_DOCUMENTS, PDF_SUFFIXES, matcher, names_document, pdf_name
 from filedrop.texts.printable import listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from filedrop.cli.proposing import Proposal
     from filedrop.cli.rehearsal import Receiver, Rehearsed
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
 
 FIELDS = ("sender", "receiver", "document_id", "process_id", "channel")
 SHOWN = 5  # names after which a list ends with "and 7 more"
+_ONE = "-o writes what would be posted for one document; name one file, without --json"
 _CONTRADICTING = "of these go by other ids than they state (BR-SBDH): an access point may refuse them"
 _VERDICTS = {  # what is said of a verdict and, where the directory was asked, of the receiver
     (SENDS, ""): "would be sent",
@@ -59,6 +63,7 @@ _VERDICTS = {  # what is said of a verdict and, where the directory was asked, o
     (SENDS, "contradicts"): _CONTRADICTING,
     (ASIDE, ""): "would be put into not-on-peppol/ (the directory was asked once; a run asks it twice)",
     (NOT_READY, ""): "would wait",
+    (STAYS, ""): "would stay where it is",
     (FAILS, ""): "would fail",
     (HAS_IDS, ""): "has its ids",
 }
@@ -99,14 +104,16 @@ def check_files(
 ) -> int:
     """Show what would become of files, and return the exit status. Raises FiledropError, UsageError."""
     config = config_if_any(config_option)
-    each = list(_each(files))
+    each = list(dict.fromkeys(_each(files)))
     if output is not None and (as_json or len(each) != 1):
-        raise click.UsageError("-o writes what would be posted for one document; name one file, without --json")
+        raise click.UsageError(_ONE)
     if config is not None:
         act_as_owner(config.state)
     with Rehearsal(config or NO_CONFIG, rules, offline or not config, explain, output is not None) as rehearsal:
         found = _found(rehearsal, files, each, company, document or "Invoice")
-    content = found.documents[0].content if output is not None and found.documents else None
+    if output is not None and not found.documents:
+        raise click.UsageError(_ONE)
+    content = found.documents[0].content if output is not None else None
     with redirect_stdout(sys.stderr) if output == STDIN else nullcontext():
         if as_json:
             show_json(_as_json(found))
@@ -124,24 +131,47 @@ def _found(rehearsal: Rehearsal, files: Sequence[Path], each: Iterable[Path], co
     documents: list[Rehearsed] = []
     receivers: list[Receiver] = []
     never_sent: list[Path] = []
-    pdfs: set[Path] = set()  # that go into the documents
-    is_named = matcher(config.outbound.files)
-    for file in progress(each, "files"):
-        if file.suffix.lower() == ".csv":
+    places = {file: place for place, file in enumerate(each)}
+    ends = (*NEVER_DOCUMENTS, *filter(None, (config.outbound.ready_suffix,)))
+    with_document = {file.with_name(f"{file.name}{end}") for file in places for end in ends}
+    named, is_document = frozenset(files), _documents_names(config)
+
+    def turn(file: Path) -> tuple[int, int]:
+        """A file's place, or after all others where it may be another version of one: that has the shorter name."""
+        has_other = any(file.with_name(name) in places for name in shorter_names(file.name))
+        return len(file.name) if has_other else 0, places[file]
+
+    for file in progress(sorted(places, key=turn), "files"):
+        is_named = file == STDIN or is_document(file.name)
+        if file in named and file.suffix.lower() == ".csv":
             receivers += rehearsal.look_for(file, _company_of(file, company, config), kind)
-        elif file not in files and not (names_document(file.name) and is_named(file.name)):
+        elif file not in named and not is_named:
             never_sent.append(file)
         else:
             whose = _company_of(file, company, config)
             if whose is None:
                 names = listed(sorted(config.companies))
                 raise click.UsageError(f"{file} is in no company's outbound folder; write --company and one of {names}")
-            documents.append(rehearsal.judge(file, whose))
-            if whose.prepare.has_pdfs and file not in files:
-                pdfs |= {file.with_name(pdf.name) for pdf, _ in pdfs_of(file)}
+            documents.append(rehearsal.judge(file, whose, is_named=is_named))
+            if is_named and whose.prepare.has_pdfs:
+                with_document |= {file.with_name(pdf_name(file.name, suffix)) for suffix in PDF_SUFFIXES}
+    documents = [judged for judged in documents if judged.verdict != STAYS or judged.file not in with_document]
+    documents.sort(key=lambda judged: places[judged.file])
+    never_sent = [file for file in never_sent if file not in with_document and not is_hold_name(file.name)]
+    never_sent.sort(key=places.__getitem__)
     causes = list(_causes(rehearsal, documents))
-    never_sent = [file for file in never_sent if file not in pdfs]
     return Found(documents, receivers, never_sent, causes, rehearsal.troubles(), rehearsal.unread)
+
+
+def _documents_names(config: Config) -> Callable[[str], bool]:
+    """A function that returns whether a file in `outbound/` with this name may be a document."""
+    matches, ready = matcher(config.outbound.files), config.outbound.ready_suffix
+
+    def is_document(name: str) -> bool:
+        is_ready_file = ready is not None and name.lower().endswith(ready.lower())
+        return names_document(name) and matches(name) and not (is_ready_file or is_hold_name(name))
+
+    return is_document
 
 
 def _each(files: Iterable[Path]) -> Iterator[Path]:
@@ -179,10 +209,15 @@ def _causes(rehearsal: Rehearsal, documents: Sequence[Rehearsed]) -> Iterator[Ca
 
 
 def _exit_status(found: Found) -> int:
-    """0 if all would be sent, and can be reached as far as that was asked; 3 if only the directory gave no answer."""
+    """0 if all would be sent, and can be reached as far as that was asked; 3 if only the directory gave no answer.
+
+    1 also where nothing could be compared with what was sent before.
+    """
     ends = [(rehearsed.verdict, rehearsed.reach, rehearsed.document.account) for rehearsed in found.documents]
     ends += [(SENDS, receiver.reach, receiver.account) for receiver in found.receivers]
     bad = [end for end in ends if end[:2] not in _GOOD]
+    if found.documents and found.unread:
+        return cli.FAILED
     if all(verdict == SENDS and reach == UNKNOWN and account in found.troubles for verdict, reach, account in bad):
         return cli.UNREACHABLE if bad else 0
     return cli.FAILED
@@ -196,8 +231,8 @@ def _show(found: Found, source: str) -> None:
             _show_whole(rehearsed, found.causes, source)
     elif documents or not receivers:
         _show_several(documents, found.causes)
-    if documents and not source:
-        say("There is no configuration, so nothing else was checked.")
+    if not source:
+        say(f"There is no configuration, so {'nothing else was checked' if documents else 'no directory was asked'}.")
     if receivers:
         _show_receivers(receivers)
     if found.unread:
@@ -213,7 +248,7 @@ def _show_whole(rehearsed: Rehearsed, causes: Iterable[Cause], source: str) -> N
     """All that was found of one document."""
     key, fault = _key(rehearsed), rehearsed.fault
     name = "The standard input" if rehearsed.file == STDIN else rehearsed.file.name
-    waits = f": {rehearsed.why}" if rehearsed.verdict == NOT_READY else ""
+    waits = f": {rehearsed.why}" if rehearsed.why and rehearsed.verdict in (NOT_READY, STAYS) else ""
     tell(f"{name} {_VERDICTS[key if key != (SENDS, REACHABLE) else (SENDS, '')]}{waits}. Nothing was sent.")
     for word, fact in _facts(rehearsed):
         tell(f"  {word:<12} {fact}", indent=" " * 15)
@@ -261,8 +296,8 @@ def _show_several(documents: Sequence[Rehearsed], causes: Iterable[Cause]) -> No
         _show_named(cause.code, cause.documents)
         _show_advice_of(cause, cause.documents[0])
     for rehearsed in documents:
-        if rehearsed.verdict == NOT_READY:
-            tell(f"{rehearsed.file} would wait: {rehearsed.why}")
+        if rehearsed.why and rehearsed.verdict in (NOT_READY, STAYS):
+            tell(f"{rehearsed.file} {_VERDICTS[_key(rehearsed)]}: {rehearsed.why}")
 
 
 def _key(rehearsed: Rehearsed) -> tuple[str, str]:
@@ -277,6 +312,7 @@ def _show_receivers_of(documents: Sequence[Rehearsed]) -> None:
         ("receiver can't be reached", [rehearsed for rehearsed in sent if rehearsed.reach == UNREACHABLE]),
         ("receiver unknown", [rehearsed for rehearsed in sent if rehearsed.reach == UNKNOWN]),
         ("other ids than stated (BR-SBDH)", [rehearsed for rehearsed in sent if rehearsed.contradicts]),
+        ("with warnings", [each for each in sent if _key(each) in _GOOD and each.says and not each.contradicts]),
     ):
         if named:
             _show_named(title, named)

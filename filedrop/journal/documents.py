@@ -212,6 +212,11 @@ class Documents(Finding):
         with self._engine.reading() as connection:
             return _duplicate_of(connection, document, by_number=by_number)
 
+    def same_number_as(self, document: Document) -> Document | None:
+        """The document with the number of this one that is, or may be, at the access point."""
+        with self._engine.reading() as connection:
+            return _same_number_as(connection, document)
+
 
 def put_all(connection: Connection, documents: Sequence[Document]) -> list[Document | FiledropError]:
     """Write a step of each document within a transaction; for each, the document with its new revision, or Changed.

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
+    from filedrop.config.prepare import Prepare
     from filedrop.errors import DocumentError
     from filedrop.files import Where
     from filedrop.identify import Reading
+    from filedrop.journal import Journal
     from filedrop.outbound.desk import Desk
+    from filedrop.storage.company_folders import OutboundFolder
 
 
 def look_for_pdf(
@@ -33,7 +36,7 @@ def look_for_pdf(
     rules, here = desk.rules, desk.folder.at() / name
     pdfs, had_pdf = pdfs_of(here), False
     if not pdfs and reading is not None:
-        pdfs, had_pdf = _left(desk, name, reading)
+        pdfs, had_pdf = left_pdfs(desk.folder, desk.folder.id, desk.journal, name, reading, prepare=rules.prepare)
     if not pdfs:
         return _look_without(desk, name, status, is_required=had_pdf) if is_awaited else NO_PDF
     pdf, pdf_status = pdfs[0]
@@ -79,20 +82,21 @@ def _look_without(desk: Desk, name: str, status: os.stat_result, *, is_required:
     return None
 
 
-def _left(desk: Desk, name: str, reading: Reading) -> tuple[list[tuple[Where, os.stat_result]], bool]:
+def left_pdfs(
+    folder: OutboundFolder, folder_id: str, journal: Journal, name: str, reading: Reading, *, prepare: Prepare
+) -> tuple[list[tuple[Where, os.stat_result]], bool]:
     """The PDFs that a document left when it was moved back without one, and whether it must have one, as before.
 
     An unchanged document gets what has its name there: its PDF was left, or a person has put a better one in its place.
     A changed one, or a copy of one that is still there, gets none, and needs one. Raises OSError, JournalError.
     """
-    folder, journal = desk.folder, desk.journal
-    by_sidecar = former(folder.at() / name, folder.ended(), folder.id, journal)
-    document = by_sidecar or journal.documents.unsent_with_pdf(folder.id, reading)
+    by_sidecar = former(folder.at() / name, folder.ended(), folder_id, journal)
+    document = by_sidecar or journal.documents.unsent_with_pdf(folder_id, reading)
     if document is None or document.pdf is None:
         return [], False
     left = folder.at(document.place) / document.file
     pdfs, is_itself = pdfs_of(left), document.sha256 == reading.sha256 and not left.exists()
-    return pdfs if is_itself else [], desk.rules.prepare.puts_pdfs and bool(by_sidecar or pdfs)
+    return pdfs if is_itself else [], prepare.puts_pdfs and bool(by_sidecar or pdfs)
 
 
 def _remember(

@@ -24,7 +24,7 @@ from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from filedrop.config.prepare import Prepare
     from filedrop.files import Where
@@ -74,13 +74,28 @@ class PdfLook(NamedTuple):
 NO_PDF = PdfLook()
 
 
-def pdf_for(file: Where, status: os.stat_result, reading: Reading, company: str, prepare: Prepare) -> FoundPdf | None:
-    """The PDF that would go with a document that was read, for commands. Raises DocumentError, OSError."""
-    pdfs = pdfs_of(file) if prepare.has_pdfs else []
+def pdf_for(
+    file: Where,
+    status: os.stat_result,
+    reading: Reading,
+    company: str,
+    prepare: Prepare,
+    *,
+    left: Callable[[], tuple[list[tuple[Where, os.stat_result]], bool]],
+) -> FoundPdf | None:
+    """The PDF that would go with a document that was read, for commands. Raises DocumentError, OSError.
+
+    `left`: if none is next to it, the PDFs that it left in `failed/`, and whether it must have one.
+    """
+    if not prepare.has_pdfs:
+        return None
+    pdfs, had_pdf = pdfs_of(file), False
+    if not pdfs:
+        pdfs, had_pdf = left()
     look = look_into(file, status, pdfs, company, prepare) if pdfs else NO_PDF
     if look.refusal is not None:
         raise look.refusal
-    if look.found is None and prepare.pdf == "require" and may_have_attachments(reading):
+    if look.found is None and (had_pdf or prepare.pdf == "require") and may_have_attachments(reading):
         raise missing(file.name)
     return look.found
 

@@ -97,6 +97,11 @@ def waiting_files(desk: Desk) -> tuple[FileReport, ...]:
     )
 
 
+def another_version(original: str) -> str:
+    """Why a file isn't sent that is another version of a document with this name."""
+    return f"it has the number, type and date of {original}, and other content; {CONFLICT_COPY}"
+
+
 def _is_incomplete(desk: Desk, name: str, seen: Seen) -> bool:
     """Whether this file waits for its ready file, or for a PDF without which it isn't sent."""
     if seen.waits_for:
@@ -107,7 +112,7 @@ def _is_incomplete(desk: Desk, name: str, seen: Seen) -> bool:
 def _why(desk: Desk, name: str, seen: Seen) -> str:
     """Why this file wasn't ready, and what becomes of it."""
     if seen.copy_of:
-        return f"it has the number, type and date of {seen.copy_of}, and other content; {CONFLICT_COPY}"
+        return another_version(seen.copy_of)
     if seen.waits_for:
         return _why_without_pdf(desk, seen)
     if seen.fault is None:

@@ -15,8 +15,9 @@ from filedrop.model.twins import same_or_twin
 from filedrop.storage.names import stem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
+    from filedrop.identify import Reading
     from filedrop.outbound.desk import Desk
     from filedrop.outbound.look import ReadyFile
 
@@ -29,10 +30,11 @@ def originals(desk: Desk, files: Collection[ReadyFile]) -> dict[str, str]:
     The document is in the journal, and neither failed nor taken; or it is among the files, with a shorter name. ""
     where a file with such a name was just written and isn't ready yet: it may be the document.
     """
-    read = [version for ready in files if (version := _version(ready)) is not None]
+    contents = [(ready.name, ready.content) for ready in files if not isinstance(ready.content, DocumentError)]
+    read = [version for name, content in contents if (version := version_of(name, content)) is not None]
     known = desk.journal.documents.versions(desk.folder.company, [version.number for version in read])
     lately = desk.steady() - IS_WRITTEN
-    shorter = {version.name: _shorter_names(version.name) for version in read}
+    shorter = {version.name: shorter_names(version.name) for version in read}
     asked = frozenset[str]().union(*shorter.values())  # few: there may be very many that aren't ready
     unready = asked.intersection(desk.scanner.ready) | {
         name
@@ -43,20 +45,28 @@ def originals(desk: Desk, files: Collection[ReadyFile]) -> dict[str, str]:
     }
     waiting = {name: "" for name, names in shorter.items() if not unready.isdisjoint(names)}
     return waiting | {
-        version.name: other.name
+        version.name: original
         for version in read
-        for other in (*known, *(new for new in read if len(stem(new.name)) < len(stem(version.name))))
-        if _are_versions(version, other)
+        if (original := original_of(version, (*known, *(new for new in read if _is_shorter(new, version)))))
     }
 
 
-def _version(ready: ReadyFile) -> Version | None:
-    content = ready.content
-    if isinstance(content, DocumentError) or not (content.number and content.issue_date):
+def version_of(name: str, content: Reading) -> Version | None:
+    """What tells whether a file of this name is another version of a document; None where too little is stated."""
+    if not (content.number and content.issue_date):
         return None
     said = content.found.get("sender")
     sender = said.id if said else None
-    return Version(ready.name, content.root_name, content.number, content.issue_date, sender, content.meaning)
+    return Version(name, content.root_name, content.number, content.issue_date, sender, content.meaning)
+
+
+def original_of(version: Version, others: Iterable[Version]) -> str:
+    """The name of the document among these of which it is another version; "" where there is none."""
+    return next((other.name for other in others if _are_versions(version, other)), "")
+
+
+def _is_shorter(version: Version, other: Version) -> bool:
+    return len(stem(version.name)) < len(stem(other.name))
 
 
 def _are_versions(version: Version, other: Version) -> bool:
@@ -66,7 +76,7 @@ def _are_versions(version: Version, other: Version) -> bool:
     return is_same and from_one and version.meaning != other.meaning and _are_related(version.name, other.name)
 
 
-def _shorter_names(name: str) -> set[str]:
+def shorter_names(name: str) -> set[str]:
     """The names that are related to this one, and shorter: of each part of its stem that has a beginning and an end."""
     whole = stem(name)
     begins = [found.start() for found in re.finditer(r"(?<![^\W_])[^\W_]", whole)]

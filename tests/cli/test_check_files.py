@@ -306,7 +306,7 @@ from filedrop.cli import filedrop
 for owner in 0, 12345:  # the first one loads the modules, which another user may not be able to read
     os.chown(sys.argv[1], owner, owner)
     done = CliRunner().invoke(filedrop, sys.argv[2:])
-print(os.geteuid(), done.output)
+print(os.geteuid(), done.output, done.exit_code)
 """
 
 
@@ -324,6 +324,81 @@ def test_file_of_root(make_world: Callable[..., World]) -> None:
     assert done.stdout.startswith("12345 invoice.xml would be sent."), done.stdout
     assert "invoice.pdf is put into the document" in done.stdout
     assert "What was sent before isn't known: you may not use the journal" in done.stdout
+    assert done.stdout.split()[-1] == "1", "it may be a duplicate"
+
+
+def test_what_a_run_leaves_in_place(world: World) -> None:
+    """Other versions of documents, and files that are never sent for their names, would stay, as a run leaves them."""
+    world.drop("500.xml", invoice("500"))
+    world.run_once()
+    stay = {
+        "500 (copy).xml": invoice("500", note="corrected"),
+        "600 - Kopie.xml": invoice("600", note="another"),
+        "700.xml.tmp": invoice("700"),
+        "~800.xml": invoice("800"),
+        "HOLDER.xml.bak": invoice("900"),
+    }
+    for name, content in {**stay, "600.xml": invoice("600"), "1000.xml": invoice("500", note="again")}.items():
+        world.drop(name, content)
+    world.put(world.outbound / "customers.csv", b"Number;Name\n1;\xe5\n")
+    named = [str(path) for path in world.outbound.iterdir() if path.suffix not in (".csv", "") and path.is_file()]
+    said = json.loads(ask(world, "check", "--json", *named, *named[:1]).output)["documents"]
+    verdicts = {Path(one["file"]).name: one["verdict"] for one in said}
+    assert verdicts == {**dict.fromkeys(stay, "would stay"), "600.xml": "would send", "1000.xml": "would send"}
+    shown = ask(world, "check", str(world.outbound))
+    assert "2 would be sent; the receiver can be reached 2 would stay where it is with warnings" in shown.says
+    assert "1000.xml: Invoice 500 of 2026-11-20 was dropped before as 500.xml" in shown.says
+    assert "600 - Kopie.xml would stay where it is: it has the number, type and date of 600.xml" in shown.says
+    assert "outbound.files): 700.xml.tmp, HOLDER.xml.bak, customers.csv, ~800.xml" in shown.says
+    world.run_once()
+    left = {path.name for path in world.outbound.iterdir() if path.is_file()}
+    assert left - {".filedrop", "customers.csv"} == set(stay)
+    assert world.sidecar("1000.xml")["warnings"] == next(one["warnings"] for one in said if "1000.xml" in one["file"])
+
+
+def test_numbers_among_these_files(world: World) -> None:
+    """Two documents of one number, with other content and no similar names, are sent; the second with a warning."""
+    said = rehearsed(world, a=invoice("1"), b=invoice("1", note="another"))["documents"]
+    assert [one["verdict"] for one in said] == ["would send"] * 2
+    assert [warning.partition(",")[0] for one in said for warning in one["warnings"]] == ["a.xml is among these files"]
+
+
+def test_a_held_folder(world: World) -> None:
+    """A document in a folder that is held says so, and what would become of it once that is released."""
+    world.put(world.outbound / "hold.txt", b"")
+    for number in ("1", "2"):
+        world.drop(f"{number}.xml", invoice(number))
+    said = ask(world, "check", str(world.outbound / "1.xml"))
+    assert said.status == 0
+    assert f"it waits while there is {world.outbound / 'hold.txt'}; to send it: filedrop" in said.says
+    said = ask(world, "check", str(world.outbound))
+    assert "with warnings: 2 documents: 1.xml, 2.xml 1.xml: it waits while there is" in said.says
+    assert "Never sent" not in said.says
+
+
+def test_a_pdf_that_stayed(make_world: Callable[..., World]) -> None:
+    """A document that is moved back from `failed/` without its PDF is judged, as it is sent, with that PDF."""
+    world = make_world(outbound={"prepare": "{pdf: require}"})
+    world.drop("1.xml", invoice("1", sender=STRANGER), pdf=b"%PDF-1.4\n%%EOF")
+    world.run_once()
+    (world.outbound / "failed" / "1.xml").rename(world.outbound / "1.xml")
+    world.more = f'mapping: [{{company: acme, sender: "{SELLER}"}}]'
+    posted = world.base / "posted.xml"
+    said = ask(world, "check", str(world.outbound / "1.xml"), "-o", str(posted))
+    assert (said.status, "1.pdf is put into the document" in said.says) == (0, True)
+    world.run_once()
+    (of_run,) = world.outbound.rglob("1.xml.posted")  # in sent/, or delivered by now
+    assert of_run.read_bytes() == posted.read_bytes()
+
+
+def test_nothing_to_write(world: World) -> None:
+    """`-o` is for a document: for a table or a folder without one, it is a mistake."""
+    table = world.base / "customers.csv"
+    table.write_text(f"id\n{BUYER}\n")
+    for file in (table, world.base / "none"):
+        (world.base / "none").mkdir(exist_ok=True)
+        said = ask(world, "check", str(file), "-o", str(world.base / "posted.xml"))
+        assert (said.status, "one document; name one file" in said.says) == (2, True)
 
 
 def test_that_nothing_is_touched(filedrop: Filedrop, world: World) -> None:
