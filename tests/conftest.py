@@ -132,6 +132,7 @@ def without_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Abstract
 
         with monkeypatch.context() as patched:
             patched.setattr(threading.Thread, "start", fails)
+            patched.setattr("filedrop.files.patience._free", [])
             yield
 
     return without

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -126,20 +127,22 @@ else:
 
     def _mounted(path: Path) -> _Mount:
         """The longest mount point above a path, and what is mounted there (proc(5))."""
-        found = _Mount("/", "")
         real = os.path.realpath(path)
         try:
-            lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+            text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             return _Mount("/", None)
-        for line in lines:
+        above = [mount for mount in _mounts(text) if f"{real}/".startswith(mount.point.rstrip("/") + "/")]
+        return max(reversed(above), key=lambda mount: len(mount.point), default=_Mount("/", ""))
+
+    @lru_cache(maxsize=1)  # for each of a thousand folders it is the same
+    def _mounts(text: str) -> list[_Mount]:
+        mounts = []
+        for line in text.splitlines():
             before, _, after = line.partition(" - ")
-            point = unescaped(before.split(" ")[4])
-            inside = real == point or real.startswith(point.rstrip("/") + "/")
-            if inside and len(point) >= len(found.point):
-                kind, *_, options = after.split(" ")
-                found = _Mount(point, kind, options.split(","))
-        return found
+            kind, *_, options = after.split(" ")
+            mounts.append(_Mount(unescaped(before.split(" ")[4]), kind, options.split(",")))
+        return mounts
 
     def mapped_drive(path: Path) -> str:  # noqa: ARG001 - Windows alone has drives
         """The letter of a drive: none."""

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import errno
+import os
+import queue
 import threading
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Answers = queue.SimpleQueue[tuple[object, BaseException | None]]
+    Calls = queue.SimpleQueue[tuple[Callable[[], object], Answers]]
+
 T = TypeVar("T")
 
 UNAVAILABLE_AFTER = 30.0  # seconds until a folder that doesn't answer counts as unavailable (contract 1)
+KEPT = 4  # threads
+_free: list[Calls] = []  # of the threads that wait for a call: to start one for each costs more than most calls
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free.clear)  # a child has no thread but its own
 
 
 class Ask(Protocol):
@@ -26,28 +35,51 @@ def within(seconds: float, call: Callable[[], T]) -> T:
 
     Raises OSError, too, where the system has no thread: then the call wasn't made.
     """
-    came: list[T] = []
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            came.append(call())
-        except BaseException as error:  # noqa: BLE001 - who waits gets it
-            raised.append(error)
-
-    thread = threading.Thread(target=run, name="patience", daemon=True)
+    answers: Answers = queue.SimpleQueue()
     try:
-        thread.start()
-    except RuntimeError as error:
-        raise OSError(errno.EAGAIN, "the system has no thread for it now") from error
-    thread.join(seconds)
-    if raised:
-        raise raised[0]
-    if not came:
+        calls = _free.pop()
+    except IndexError:
+        calls = _start()
+    calls.put((call, answers))
+    try:
+        came, raised = answers.get(timeout=seconds)
+    except queue.Empty:
         raise TimeoutError(
             errno.ETIMEDOUT, f"it has not answered for {seconds:g} seconds; see whether its server is up"
-        )
-    return came[0]
+        ) from None
+    if raised:
+        raise raised
+    return cast("T", came)
+
+
+def _start() -> Calls:
+    """Start a thread for calls. Raises OSError where the system has none."""
+    calls: Calls = queue.SimpleQueue()
+
+    def work() -> None:
+        while _make_next(calls):
+            pass
+
+    try:
+        threading.Thread(target=work, name="patience", daemon=True).start()
+    except RuntimeError as error:
+        raise OSError(errno.EAGAIN, "the system has no thread for it now") from error
+    return calls
+
+
+def _make_next(calls: Calls) -> bool:
+    """Make the next call, of which nothing stays with the thread. Returns whether the thread is kept for another."""
+    answer: tuple[object, BaseException | None]
+    call, answers = calls.get()
+    try:
+        answer = call(), None
+    except BaseException as error:  # noqa: BLE001 - who waits gets it
+        answer = None, error
+    is_kept = len(_free) < KEPT
+    if is_kept:  # first: the caller may have another one
+        _free.append(calls)
+    answers.put(answer)
+    return is_kept
 
 
 def asking(*, local: bool) -> Ask:

@@ -35,9 +35,18 @@ _ON_ITS_WAY = f"open AND identity = :identity AND state = '{State.SENT}' AND pla
 _STEP = f"{ALL} open AND folder = :folder AND"
 _WAITING = f"open AND folder = :folder AND state = '{State.WAITING}' AND place = 'sending'"
 _IN_ORDER = "ORDER BY id LIMIT :most"
-_LEFT_IN_STATE = f"{_STEP} state = :state {_IN_ORDER}"
-_ACCEPTED_IN_SENDING = f"{_STEP} state = '{State.SENT}' AND place = 'sending' {_IN_ORDER}"
+_LEFT = (
+    f"{_STEP} state = '{State.SENT}' AND place = 'sending' {_IN_ORDER}",
+    *(
+        f"{_STEP} state = '{state}' {_IN_ORDER}"
+        for state in (State.SENDING, State.DELIVERED, State.FAILED, State.UNREACHABLE)
+    ),
+)
 _WAITING_DUE = f"{ALL} {_WAITING} AND {_IS_DUE} {_IN_ORDER}"
+_STEPS_LEFT, _STEPS_DUE = (
+    " UNION ALL ".join(f"SELECT * FROM ({part}) AS part{nth}" for nth, part in enumerate(parts))
+    for parts in (_LEFT, (*_LEFT, _WAITING_DUE))
+)
 _LIES = "open AND folder = :folder AND place = :place"
 _LYING_IN = f"{ALL} {_LIES}"
 _FILES_IN = f"SELECT file, id FROM documents WHERE {_LIES} AND (file, id) > (:file, :id) ORDER BY file, id LIMIT 1000"
@@ -163,12 +172,9 @@ class Finding(Part):
         `longest` is the longest possible wait. Where `now` is None, waiting documents are left out. `limit` is for each
         state: what can't be put away must not hide the others.
         """
-        due = self._documents(_ACCEPTED_IN_SENDING, folder=folder, most=limit)
-        for state in (State.SENDING, State.DELIVERED, State.FAILED, State.UNREACHABLE):
-            due += self._documents(_LEFT_IN_STATE, folder=folder, state=state.value, most=limit)
-        if now is not None:
-            due += self._documents(_WAITING_DUE, folder=folder, **_due(now, longest), most=limit)
-        return due
+        if now is None:
+            return self._documents(_STEPS_LEFT, folder=folder, most=limit)
+        return self._documents(_STEPS_DUE, folder=folder, **_due(now, longest), most=limit)
 
     def lying_in(self, folder: str, place: str) -> list[Document]:
         """The open documents of a folder in `sending/` or `sent/`, by the journal."""

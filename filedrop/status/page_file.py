@@ -228,7 +228,11 @@ def is_at_home(file: Entry, folders: Sequence[Path], journal: Journal) -> bool:
 def without_trifles(status: Status) -> object:
     """What is worth writing at once: not the times, nor how much room there is, while there is enough."""
     companies = {
-        name: {**company, "folders": [{**folder, "free": None} for folder in company["folders"]]}
+        name: {
+            **company,
+            "folders": [{**folder, "free": None} for folder in company["folders"]],
+            "strays": company["strays"] or [],  # that there are none is no news, a minute after the start
+        }
         for name, company in status["companies"].items()
     }
     unassigned = {**(status["unassigned"] or {}), "free": None}

@@ -99,6 +99,17 @@ def test_a_call_with_a_limit(without_threads: Without) -> None:
         within(1.0, lambda: None)
 
 
+def test_calls_with_a_limit() -> None:
+    """One thread makes them one after the other; a call that hangs holds up none, and its thread is used again."""
+    ended = threading.Event()
+    with pytest.raises(TimeoutError):
+        within(0.01, ended.wait)
+    first = {within(60.0, threading.get_ident) for _ in range(10)}
+    ended.set()
+    assert len(first) == 1
+    assert len(first | {within(60.0, threading.get_ident) for _ in range(10)}) <= 2
+
+
 def test_what_a_call_with_a_limit_raises() -> None:
     """An error that nobody foresaw is raised as itself: it was told as a folder that doesn't answer."""
     with pytest.raises(ZeroDivisionError):
