@@ -55,7 +55,9 @@ def reload(config_option: str | None, *, as_json: bool) -> None:
     if as_json:
         show_json({"file": str(path), "is_used": not mistakes, "mistakes": mistakes})
     else:
-        say("filedrop uses the configuration as it is now.")
+        trouble = daemon_file.read(config.state).troubles.get("code list")
+        but = f", except its code list: {trouble}" if trouble else ""
+        say(f"filedrop uses the configuration as it is now{but}.")
     raise SystemExit(MISUSED if mistakes else 0)
 
 

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from filedrop.cli.opening import database, host_name, shared
-from filedrop.config.codelists import OWN_COUNTS
+from filedrop.config.codelists import FORMER_COUNTS, OWN_COUNTS
 from filedrop.daemon.change import Change, change_to, check_changed_files, hung_folder
 from filedrop.daemon.daemon import TICK_EVERY, Configured, Daemon
 from filedrop.daemon.evidence import Evidence, Facts
@@ -349,7 +349,8 @@ class Process:
 
     def _following(self) -> Serving | Change:
         """What serves by the configuration as written now; `current` where nothing is new. Raises FiledropError."""
-        config, current, daemon = self.reread(), self.current.config, self.current.daemon
+        current, daemon = self.current.config, self.current.daemon
+        config = _with_former_list(self.reread(), current)
         if config == current:
             return self.current
         if config.state != current.state:
@@ -359,8 +360,6 @@ class Process:
             if getattr(config, name) != getattr(current, name):
                 why = f"{name}: it can't be changed while filedrop runs; stop filedrop, and start it again"
                 raise ConfigError([why])
-        if config.list_trouble not in ("", current.list_trouble):  # the former list is better than filedrop's own
-            raise ConfigError([config.list_trouble.removesuffix(OWN_COUNTS)])
         if complaints := list(_moved_too_early(config, daemon)):
             raise ConfigError(complaints)
         if daemon.journal.trouble:
@@ -378,6 +377,16 @@ class Process:
         )
         check_changed_files(following.accounts, config, current)
         return Serving(config, following, log)
+
+
+def _with_former_list(config: Config, former: Config) -> Config:
+    """A configuration whose code list can't be used, with the list of the former one, if that has one: it is newer."""
+    if not config.list_trouble or former.published_lists is None:
+        return config
+    trouble = config.list_trouble.removesuffix(OWN_COUNTS) + FORMER_COUNTS
+    warnings = tuple(trouble if warning == config.list_trouble else warning for warning in config.warnings)
+    lists = former.published_lists
+    return config.model_copy(update={"published_lists": lists, "list_trouble": trouble, "warnings": warnings})
 
 
 def _moved_too_early(config: Config, daemon: Daemon) -> Iterator[str]:

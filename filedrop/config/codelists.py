@@ -30,6 +30,7 @@ CodeLists = Mapping[str, Mapping[str, Any]]
 """`documents`, `schemes` and `processes`, each with `version`, `published` (ISO 8601 or None) and `entries`."""
 
 OWN_COUNTS = ". Until then, the code list in filedrop counts"
+FORMER_COUNTS = ". Until then, the code list that was read before counts, or after a restart the one in filedrop"
 PATIENCE = 10.0  # seconds for the folder to answer
 _BEST_FIRST = ("active", "deprecated", "removed")
 _FORM = re.compile(r"RegEx: (\S+)")
