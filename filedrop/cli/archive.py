@@ -288,12 +288,13 @@ def deliver_again(
             config=config,
         )
         known = journal.messages.known(access_point.identity, [message]).get(msg_no)
+        if not again and known is not None and (path := _document_of(known)):
+            raise _is_there(msg_no, path)
         fetched = fetch(source, folder, message, known, set())
         former = None if again else placed_before(folder.at(), fetched)
-        if former is not None and former.is_there:
+        if former is not None and former.document is not None:
             fetched.discard(folder.at())
-            where = f"message {msg_no} is in its folder, as {folder.path / former.name}"
-            raise FiledropError(f"{where}; to put it there once more, add --again")
+            raise _is_there(msg_no, former.document.path)
         folder.at().sync()
         fetched = fetched._replace(row=journal.messages.record(fetched.row))
         (row,) = place(source, folder, {msg_no: fetched}, resumed=False, again=True).values()
@@ -305,6 +306,16 @@ def deliver_again(
             with suppress(Changed):  # a daemon has just begun with it
                 journal.messages.record(replace(row, page=None, sidecar=made.sidecar))
     return folder.path / row.file
+
+
+def _document_of(row: MessageRow) -> Path | None:
+    """Where the document of a message is that was placed, by its name; None where it isn't."""
+    paths = received_paths(Path(row.folder), row.file) if row.file else ()
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _is_there(msg_no: int, path: Path) -> FiledropError:
+    return FiledropError(f"message {msg_no} is in its folder, as {path}; to put it there once more, add --again")
 
 
 def _page(

@@ -132,7 +132,7 @@ class _Placing:
                 for temporary in fetched.temporaries():
                     check_there(self._here / temporary)
                 former = None if again else placed_before(self._here, fetched)
-                if former is not None and former.is_there:
+                if former is not None and former.document is not None:
                     self._results[msg_no] = self._learned(fetched, former)
                 elif former is not None:  # somebody has taken the document, or a crash came before it
                     row = replace(fetched.row, repeats=fetched.row.repeats or msg_no)

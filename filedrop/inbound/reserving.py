@@ -11,6 +11,7 @@ import errno
 import hashlib
 import re
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.files import Drafts, make_folder, open_regular
@@ -18,6 +19,7 @@ from filedrop.inbound.attachments import xml_name
 from filedrop.inbound.temporary import id_in
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
+from filedrop.storage.company_folders import received_paths
 from filedrop.storage.names import numbered, page_name
 from filedrop.storage.withdrawal import withdraw
 
@@ -38,11 +40,11 @@ FEW = 9  # names that are looked at for a message that may have been placed befo
 
 
 class Former(NamedTuple):
-    """The name of a message that was placed before, its sidecar, and whether its document is still there."""
+    """The name of a message that was placed before, its sidecar, and where its document is; None where it isn't."""
 
     name: str
     content: dict[str, Any]
-    is_there: bool
+    document: Entry | None
 
 
 def reserve(
@@ -111,22 +113,31 @@ def placed_before(here: Directory, fetched: Fetched) -> Former | None:
     """Where this very message was placed before, though the journal doesn't know it: an older copy was put back.
 
     By a sidecar under one of the first names that it would get, which has its number and uuid, and the digest of these
-    bytes; a document next to it counts only with these bytes. Raises OSError.
+    bytes. Both it and the document, which counts only with these bytes, are looked for where `received_paths` looks: an
+    earlier document may have been taken, and a person may have moved this one. Raises OSError.
     """
     found = None
+    place, _, last = fetched.row.wanted.rpartition("/")
+    paths = dict.fromkeys((place, *(path.parent.name for path in received_paths(Path(), last))))
+    places = [there for path in paths if (there := _folder_at(here, path))]
     for number in range(1, FEW + 1):
-        name = numbered(fetched.row.wanted, number)
-        try:
-            content = sidecar.read(here.entry(f"{name}.json"))
-        except (FileNotFoundError, NotADirectoryError):  # its folder
-            break
-        if content is None:
-            break
-        if _is_of(content, fetched):
-            found = Former(name, content, is_there=_has_bytes(here.entry(name), fetched.reading.sha256))
-            if found.is_there:
-                break
+        entries = [there / numbered(last, number) for there in places]
+        for entry in entries:
+            content = sidecar.read(entry.beside(".json"))
+            if content is None or not _is_of(content, fetched):
+                continue
+            document = next((document for document in entries if _has_bytes(document, fetched.reading.sha256)), None)
+            found = Former(_joined("" if entry.directory is here else place, entry.name), content, document)
+            if document is not None:
+                return found
     return found
+
+
+def _folder_at(here: Directory, path: str) -> Directory | None:
+    """A folder at a path below the inbound folder; None where there is none that filedrop may look into."""
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        return here.below(path)
+    return None
 
 
 def _is_of(content: dict[str, Any], fetched: Fetched) -> bool:

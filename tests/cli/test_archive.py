@@ -170,6 +170,11 @@ def test_what_a_restored_share_lacks(filedrop: Filedrop, world: World) -> None:
     assert done.returncode == 1
     assert f"as {paths[kept]}; to put it there once more, add --again" in done.stderr
     assert sorted(world.inbound.iterdir()) == before
+    (world.inbound / "accepted").mkdir()
+    for path in (paths[kept], beside(paths[kept])):
+        path.rename(world.inbound / "accepted" / path.name)
+    done = filedrop("download", kept, "--deliver")
+    assert f"as {world.inbound / 'accepted' / paths[kept].name}; to put it" in done.stderr
     assert filedrop("download", lost, "--deliver").stdout.strip() == str(paths[lost])
     world.inbound.rename(world.inbound.with_name("away"))
     done = filedrop("messages", "--missing")

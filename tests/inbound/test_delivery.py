@@ -253,6 +253,30 @@ def test_writes_of_our_own_that_come_late(landing: Landing) -> None:
     assert landing.downloads() == 1
 
 
+@pytest.mark.parametrize("moved", ["1.xml 1.xml.json", "1.xml", ""], ids=["both", "document", "left"])
+def test_one_that_the_journal_has_forgotten(make_landing: Callable[..., Landing], moved: str) -> None:
+    """It isn't placed again where a person has moved it, or has taken the one whose name it would get now."""
+    landing = make_landing(name='"{number}"')
+    inbound = landing.world.inbound
+    landing.receive(*([] if moved else ["1"]), "1")
+    landing.world.front.next("POST /inbox", *[instead(204)] * 2)
+    landing.bring()
+    landing.all()
+    if moved:
+        (inbound / "accepted").mkdir()
+        for name in moved.split():
+            (inbound / name).rename(inbound / "accepted" / name)
+    else:
+        for name in ("1.xml", "1.xml.json"):
+            (inbound / name).unlink()
+    there = landing.lying()
+    landing.life.journal.engine.write(lambda connection: connection.execute("DELETE FROM messages"))
+    landing.bring(2 - bool(moved))
+    landing.all()
+    assert landing.lying() == there
+    assert [(row.state, row.file) for row in landing.rows()] == [("read", "1.xml" if moved else "1-2.xml")]
+
+
 @pytest.mark.parametrize("when", ["fetched", "reserved"])
 def test_one_that_a_command_delivers_meanwhile(landing: Landing, when: str) -> None:
     """It lies there once, and nothing else of it is left."""
