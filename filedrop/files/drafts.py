@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar
 
 from filedrop.files import system
 from filedrop.files.directory import DRAFT, SILLY
 from filedrop.files.identity import identity_of
 from filedrop.files.moving import give_name, place
+from filedrop.files.patience import asking
 from filedrop.files.system import discard
 
 if TYPE_CHECKING:
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
 
     from filedrop.files.directory import Directory, Entry
     from filedrop.files.identity import Identity
+    from filedrop.files.patience import Ask
 
 T = TypeVar("T")
+_AT_ONCE = asking(local=True)
 _BEGUN: set[str] = set()  # the names of drafts that this process is about to place: `clear_drafts` spares them
 
 
@@ -35,11 +39,13 @@ class Draft:
 class Drafts:
     """New files in one folder. Several are brought to the disk together, which takes hardly longer than one alone.
 
-    A `with` block: what was given no name in it is removed. Not thread-safe.
+    A `with` block: what was given no name in it is removed. Not thread-safe. All calls go through `ask`; of one that
+    had no answer, a draft may stay, which `clear_drafts` removes.
     """
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: Directory, ask: Ask = _AT_ONCE) -> None:
         self._directory = directory
+        self._ask = ask
         self._written: dict[Draft, int] = {}  # descriptors of what is to be brought to the disk
         self._refused: dict[Draft, OSError] = {}  # what the disk didn't take
         self._unnamed: set[Draft] = set()
@@ -49,11 +55,11 @@ class Drafts:
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _traceback: TracebackType | None) -> None:
         for descriptor in self._written.values():
-            os.close(descriptor)
+            self._ask(partial(os.close, descriptor))
         for draft in self._unnamed:
             _BEGUN.discard(draft.entry.name)
             if kind is None or issubclass(kind, Exception):
-                _discard(draft)
+                self._ask(partial(_discard, draft))
 
     def write(self, content: bytes) -> Draft:
         """Write a file. Raises OSError (disk full, no rights); then nothing is left of it."""
@@ -65,7 +71,7 @@ class Drafts:
         _BEGUN.add(entry.name)
         # Not by a file object, which makes six more system calls.
         try:
-            descriptor, identity = _create(entry)
+            descriptor, identity = self._ask(partial(_create, entry))
         except BaseException:
             _BEGUN.discard(entry.name)
             raise
@@ -76,17 +82,17 @@ class Drafts:
             for piece in pieces:
                 left = memoryview(piece)
                 while left:
-                    left = left[os.write(descriptor, left) :]
+                    left = left[self._ask(partial(os.write, descriptor, left)) :]
         except OSError:
-            os.close(self._written.pop(draft))
             self._forget(draft)
-            _discard(draft)
+            self._ask(partial(os.close, self._written.pop(draft)))
+            self._ask(partial(_discard, draft))
             raise
         return draft
 
     def flush(self) -> None:
         """Bring to the disk what was written. A draft that it doesn't take gets no name."""
-        self._refused |= _flush(self._written)  # closed before the move: Windows moves no open file
+        self._refused |= self._ask(partial(_flush, self._written))  # closed before the move: Windows moves no open file
 
     def place(self, draft: Draft, target: Entry) -> None:
         """Give a flushed draft its name. Raises FileExistsError where that is taken, OSError."""
@@ -99,7 +105,7 @@ class Drafts:
     def _give_name(self, move: Callable[[Entry, Entry], None], draft: Draft, target: Entry) -> None:
         if draft in self._refused:
             raise self._refused[draft]
-        give_name(move, draft.entry, target, draft.identity)
+        self._ask(partial(give_name, move, draft.entry, target, draft.identity))
         self._forget(draft)
 
     def _forget(self, draft: Draft) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from filedrop import identify
 from filedrop.errors import DocumentError
 from filedrop.files import NO_FILE, Drafts, discard
+from filedrop.files.patience import asking
 from filedrop.files.rights import explain
 from filedrop.model.document import Need, State, participant_key
 from filedrop.model.fault import Fault
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from filedrop.config import Outbound
     from filedrop.files import Entry
+    from filedrop.files.patience import Ask
     from filedrop.identify import Reading
     from filedrop.model.document import Document
     from filedrop.outbound.context import Context
@@ -89,20 +91,23 @@ def must_have_attachment(document: Document, rules: Outbound) -> bool:
 
 def prepare(shared: Context, folder: OutboundFolder, document: Document, opened: OpenedDocument) -> Judgement:
     """Make the copy of a waiting document that is posted, if anything is to be changed. In a validator's thread."""
-    copy, found = _copy_of(folder, document), _pdf_of(folder, document)
-    pdf = found if shared.rules.prepare.puts_pdfs else None
+    ask, where = asking(local=folder.local), folder.path / "sending"
     try:
+        copy, found = ask(partial(_copy_of, folder, document)), ask(partial(_pdf_of, folder, document))
+        pdf = found if shared.rules.prepare.puts_pdfs else None
         if may_be_prepared(document, opened):
-            keep = partial(_kept, copy, shared.rules.max_size)
+            keep = partial(_kept, copy, shared.rules.max_size, ask)
             post_instead(opened, document, shared.rules, document.company, keep, pdf=pdf, local=folder.local)
         demand_attachment(document, opened, shared.rules, local=folder.local)
     except Changing:  # the next look at it puts it back
         return _waits(shared, document, "the file was changed", soon=True)
     except DocumentError as error:
-        discard_copy(folder, document)  # it is there where it is too large
+        with suppress(OSError):  # what stays is never posted
+            discard_copy(folder, document)  # it is there where it is too large
         return Judgement(document.failed(shared.now(), Fault.of(*error.texts)), passes=False)
     except OSError as error:
-        return _waits(shared, document, f"{copy} can't be written: {explain(error, copy.path.parent)}")
+        why = f"{where / document.file}{POSTED} can't be written: {explain(error, where)}"
+        return _waits(shared, document, why)
     return Judgement(document, passes=True)
 
 
@@ -125,9 +130,11 @@ def post_instead(
     changes = ids_to_write(_ids_of(document), reading) if rules.prepare.ids else []
     edits = id_edits(upload.chunks(), changes, company=company) if changes else []
     changed = {change.role: [change.before, change.after] for change in changes}
-    if pdf is not None and (added := pdf_edits(upload.chunks, reading, pdf.file, pdf.pieces, company=company)):
-        edits += added
-        changed["pdf"] = ["", pdf.file.name]
+    if pdf is not None:
+        pdf_pieces = partial(_asked, asking(local=local), pdf.pieces)
+        if added := pdf_edits(upload.chunks, reading, pdf.file, pdf_pieces, company=company):
+            edits += added
+            changed["pdf"] = ["", pdf.file.name]
 
     def pieces() -> Iterator[bytes]:
         yield from applied(upload.chunks(), edits)
@@ -191,7 +198,7 @@ def without_copy(folder: OutboundFolder, document: Document, opened: OpenedDocum
 
 def discard_copy(folder: OutboundFolder, document: Document) -> None:
     """Remove the copy of a document in `sending/` of which nothing was sent. Raises OSError."""
-    discard(_copy_of(folder, document))
+    asking(local=folder.local)(lambda: discard(_copy_of(folder, document)))
 
 
 def has_other_pdf(folder: OutboundFolder, document: Document) -> bool:
@@ -245,21 +252,28 @@ def read_of(opened: OpenedDocument) -> Reading:
     return opened.reading
 
 
-def _kept(entry: Entry, max_size: int, pieces: Iterable[bytes]) -> OpenedDocument:
+def _asked(ask: Ask, pieces: Callable[[], Iterator[bytes]]) -> Iterator[bytes]:
+    """The pieces, each through `ask`. Raises OSError, and what `pieces` raises."""
+    left = pieces()
+    while piece := ask(partial(next, left, b"")):
+        yield piece
+
+
+def _kept(entry: Entry, max_size: int, ask: Ask, pieces: Iterable[bytes]) -> OpenedDocument:
     """A copy that is kept on the disk, opened and read. Raises OSError, DocumentError, and what `pieces` raises."""
-    with Drafts(entry.directory) as drafts:
+    with Drafts(entry.directory, ask) as drafts:
         draft = drafts.write_pieces(pieces)
         drafts.flush()
         drafts.replace(draft, entry)
-    entry.directory.sync()
-    return _read(entry, max_size)
+    ask(entry.directory.sync)
+    return _read(entry, max_size, ask)
 
 
-def _read(entry: Entry, max_size: int) -> OpenedDocument:
+def _read(entry: Entry, max_size: int, ask: Ask | None = None) -> OpenedDocument:
     """A copy, opened and read. Raises OSError, DocumentError, Changing."""
-    copy = OpenedDocument.open(entry)
+    copy = (ask or asking(local=True))(partial(OpenedDocument.open, entry))
     try:
-        copy.read(max_size)
+        copy.read(max_size, ask=ask)
     except BaseException:
         copy.close()
         raise

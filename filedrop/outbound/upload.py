@@ -75,17 +75,21 @@ class OpenedDocument:
         """When the file was last written, by the clock of its writer's system."""
         return from_seconds(min(max(0.0, self.status.st_mtime), LATEST_TIME))
 
-    def read(self, max_size: int | None, xpaths: Collection[str] = ()) -> Reading:
-        """Read the file whole, once; `xpaths` are the mapping's. Raises DocumentError, Changing, OSError."""
+    def read(self, max_size: int | None, xpaths: Collection[str] = (), *, ask: Ask | None = None) -> Reading:
+        """Read the file whole, once; `xpaths` are the mapping's. Raises DocumentError, Changing, OSError.
+
+        `ask`: for a thread that serves other folders, too.
+        """
+        ask = ask or asking(local=True)
         if self.status.st_size <= IN_MEMORY:
-            self.content = self.file.read(self.status.st_size + 1)
+            self.content = ask(lambda: self.file.read(self.status.st_size + 1))
             stream: BinaryIO = io.BytesIO(self.content)
         else:
-            stream = self.file
+            stream = _Asked(self.file, ask)  # type: ignore[assignment] # it is only read
         try:
             self.reading = identify.read(stream, max_size=max_size, xpaths=xpaths)
         finally:
-            if not self.unchanged():
+            if not ask(self.unchanged):
                 raise Changing
         return self.reading
 
@@ -154,16 +158,26 @@ class Upload:
         return is_unchanged
 
 
-class _Digested:
-    """A file that computes the digest of what is read from it."""
+class _Asked:
+    """A file that is only read, through `ask`."""
 
-    def __init__(self, file: BinaryIO, digest: hashlib._Hash, ask: Ask) -> None:
+    def __init__(self, file: BinaryIO, ask: Ask) -> None:
         self._file = file
-        self._digest = digest
         self._ask = ask
 
     def read(self, size: int = -1) -> bytes:
-        chunk = self._ask(lambda: self._file.read(size))
+        return self._ask(lambda: self._file.read(size))
+
+
+class _Digested(_Asked):
+    """A file that computes the digest of what is read from it."""
+
+    def __init__(self, file: BinaryIO, digest: hashlib._Hash, ask: Ask) -> None:
+        super().__init__(file, ask)
+        self._digest = digest
+
+    def read(self, size: int = -1) -> bytes:
+        chunk = super().read(size)
         self._digest.update(chunk)
         return chunk
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
+from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +14,13 @@ import pytest
 from support.documents import BUYER, SELLER, invoice
 from support.faults import cut_after, instead, reset_before
 from support.prepared import STATED, Steps, posted, stated
+from support.sharing import on_a_share
 from support.stepping import Life
 
+from filedrop.files import patience
+from filedrop.outbound.preparing import prepare
 from filedrop.outbound.strays import COPY_ALONE
+from filedrop.outbound.upload import OpenedDocument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -278,6 +285,35 @@ def test_copy_that_cannot_be_written(steps: Steps) -> None:
     assert "invoice.xml.posted" in note
     (hindrance / "file").unlink()
     hindrance.rmdir()
+    steps.settle()
+    assert steps.sent() == [posted(stated("1"))]
+
+
+def test_copy_on_a_share_that_hangs(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for a share that doesn't bring a copy to its disk: the document waits, and is sent later."""
+    (steps.world.outbound / "HOLD").touch()
+    steps.drop("invoice.xml", stated("1"))
+    pipeline = steps.life.service.accounts[0].pipelines[0]
+    (document,) = steps.life.journal.documents.lying_in(pipeline.folder.id, "sending")
+    may_end, flush = threading.Event(), os.fsync
+
+    def hang(descriptor: int) -> None:
+        if threading.current_thread().name == "patience":
+            may_end.wait()
+        flush(descriptor)
+
+    with monkeypatch.context() as changed, pipeline.folder.in_use():
+        changed.setattr(patience, "UNAVAILABLE_AFTER", 0.2)
+        changed.setattr(os, "fsync", hang)
+        on_a_share(pipeline.folder)
+        opened = OpenedDocument.open(pipeline.folder.at("sending") / "invoice.xml")
+        with closing(opened):
+            opened.read(None)
+            judgement = prepare(pipeline._shared, pipeline.folder, document, opened)
+    may_end.set()
+    assert not judgement.passes
+    assert "has not answered" in judgement.document.needs_why
+    (steps.world.outbound / "HOLD").unlink()
     steps.settle()
     assert steps.sent() == [posted(stated("1"))]
 
