@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filedrop.alerts.child import NOT_INSTALLED
 from filedrop.alerts.memory import NotSent
-from filedrop.programs import python_command, run
+from filedrop.programs import how_it_ended, python_command, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +44,8 @@ def send(letter: Letter, urls: Mapping[str, str]) -> None:
     else:
         if done.returncode == NOT_INSTALLED:
             raise NotSent("alerts.urls: Apprise isn't installed: filedrop manual alerts shows how to install it")
+        if done.returncode:
+            why = f"its process {how_it_ended(done.returncode)}"
         said = done.stdout  # and no word of stderr, which may hold an address
     had = said.decode().split()
     if left := sorted({f"{url.partition(':')[0]}://..." for name, url in urls.items() if name not in had}):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from filedrop.errors import JournalError
 from filedrop.files import NO_FILE, Directory, open_regular
+from filedrop.files.patience import within
 from filedrop.pauses import EACH_MINUTE
 from filedrop.process.pool import Task
 from filedrop.programs import Program, how_it_ended
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from filedrop.process.pool import Pool
 
 COMPANIES_AT_ONCE = 4  # companies
+ANSWERS_WITHIN = 10.0  # seconds for a document's folder to answer: other companies' commands wait
 LOOK_ANYWAY = 60.0  # seconds until the journal is looked at, though we have written nothing
 LONGEST_SAID = 500  # characters of what a program says
 
@@ -154,8 +156,8 @@ class CommandRunner:
         if self._closed.is_set():
             return False
         try:
-            # Without the lock: both may lie on a share that hangs.
-            why = _why_not(folder, inside) if inside else ""
+            # Without the lock: both may lie on a share that hangs, and so may not this thread.
+            why = within(ANSWERS_WITHIN, partial(_why_not, folder, inside)) if inside else ""
             program = None if why else Program(arguments, stdin=content, passed=self._passed, more=env)
         except (OSError, ValueError) as error:  # ValueError: a NUL in a name
             why = f"can't be started: {getattr(error, 'strerror', None) or error}; it is tried again each minute"

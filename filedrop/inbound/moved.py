@@ -20,7 +20,7 @@ from filedrop.storage import sidecar
 from filedrop.storage.answer_folders import CODES
 from filedrop.storage.names import goes_with, is_of_the_system, is_received, is_temporary, names_document
 from filedrop.texts.languages import date, marked, translated
-from filedrop.texts.printable import one_line
+from filedrop.texts.printable import one_line, valid
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -212,7 +212,7 @@ def announcement(given: Sequence[GivenAnswer], language: str) -> Announcement:
 
 
 def _in_words(text: str, language: str, *, is_final: bool = False, **values: str) -> Announcement:
-    return Announcement(f"{translated(text, language).format(**values)}\n".encode(), is_final)
+    return Announcement(f"{valid(translated(text, language).format(**values))}\n".encode(), is_final)
 
 
 def record(sidecars: Iterable[Entry], sha256: str, given: Sequence[GivenAnswer]) -> None:

@@ -21,6 +21,7 @@ from filedrop.journal.schema import (
     document_of,
 )
 from filedrop.model.document import BILLS
+from filedrop.texts.printable import valid
 from filedrop.times import from_seconds
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ class Answering(Part):
     @staticmethod
     def record_sent(connection: Connection, document: Document, answered: str, code: str) -> None:
         """Write within a transaction that a document of the company's own software answers what has this number."""
-        values = {name: getattr(document, name) or "" for name in ("company", "number", "sender", "receiver", "file")}
+        values = {name: getattr(document, name) or "" for name in ("company", "number", "sender", "receiver")}
+        values["file"] = valid(document.file)
         values |= {"document": document.id, "at": as_moment(document.claimed), "answered": answered, "code": code}
         connection.execute(_RECORD_SENT, values)
 

@@ -283,6 +283,8 @@ class Postgres(Engine):
         self._check_open()
         try:
             yield
+        except (UnicodeError, OverflowError) as error:  # Python's, before the server sees the value
+            raise UnfitRow(f"the journal {self.address} can't keep a value: {error}") from error
         except psycopg.Error as error:
             if error.sqlstate == FENCED:
                 raise JournalError(

@@ -262,6 +262,8 @@ class Sqlite(Engine):
 def _translated(path: Path) -> Iterator[None]:
     try:
         yield
+    except (UnicodeError, OverflowError) as error:  # Python's, before SQLite sees the value
+        raise UnfitRow(f"the journal {path} can't keep a value: {error}") from error
     except sqlite3.Error as error:
         reason = str(error).splitlines()[0]
         # The low byte is the primary result code (sqlite.org/rescode.html).

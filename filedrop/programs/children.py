@@ -107,10 +107,10 @@ class Child:
         if self._process is None:
             self._is_late = self._is_much = False
             try:
-                self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `_end` closes it
-                self._process = start(
-                    self._arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
-                )
+                with suppress(OSError):  # no room for it: its last words aren't worth its work
+                    self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `_end` closes it
+                errors = self._errors or subprocess.DEVNULL
+                self._process = start(self._arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
                 self._confinement = Confinement(self._process, self._memory)
             except OSError as error:
                 if self._process is not None:
@@ -160,8 +160,8 @@ class Child:
                     pipe.close()
         if self._confinement is not None:
             self._confinement.end()
+        self._last_words = _last_line(self._errors) if self._errors else ""
         if self._errors is not None:
-            self._last_words = _last_line(self._errors)
             self._errors.close()
         self._process = self._confinement = self._errors = None
 

@@ -60,21 +60,27 @@ except ModuleNotFoundError:
 
 
 class ErrorOutput:
-    """What saxonche prints on stderr: an error's code and its line in the rules (tests/findings/saxonche-error.sh)."""
+    """What saxonche prints on stderr: an error's code and its line in the rules (tests/findings/saxonche-error.sh).
+
+    A context in which stderr leads there. Else it is the parent's, which reads this process's last words.
+    """
 
     def __init__(self) -> None:
-        with tempfile.TemporaryFile() as file:
-            os.dup2(file.fileno(), STDERR)
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the process
+        self._parents = os.dup(STDERR)
 
-    def clear(self) -> None:
-        """Forget what was printed before."""
-        os.lseek(STDERR, 0, os.SEEK_SET)
-        os.ftruncate(STDERR, 0)
+    def __enter__(self) -> None:
+        self._file.seek(0)
+        self._file.truncate()
+        os.dup2(self._file.fileno(), STDERR)
+
+    def __exit__(self, *_error: object) -> None:
+        os.dup2(self._parents, STDERR)
 
     def code_and_line(self) -> tuple[str, str]:
         """The code of the error that was printed, and its line in the rules; each "" where it isn't known."""
-        os.lseek(STDERR, 0, os.SEEK_SET)
-        printed = os.read(STDERR, LONGEST_SENTENCE).decode("utf-8", "replace")
+        self._file.seek(0)
+        printed = self._file.read(LONGEST_SENTENCE).decode("utf-8", "replace")
         code, line = _CODE.search(printed), _LINE.search(printed)
         return code[1] if code else "", line[1] if line else ""
 
@@ -141,9 +147,9 @@ class CompiledRules:
         """The report that rules make of a document. Raises ContentError, NoVerdict."""
         if self._error_output is None:
             self._error_output = ErrorOutput()
-        self._error_output.clear()
         try:
-            return str(compiled.transform_to_string(xdm_node=node))
+            with self._error_output:
+                return str(compiled.transform_to_string(xdm_node=node))
         except saxonche.PySaxonApiError as error:
             said, (code, line) = one_line(error, LONGEST_SENTENCE), self._error_output.code_and_line()
             if code.startswith(_OF_CONTENT) or not code:

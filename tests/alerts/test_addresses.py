@@ -86,6 +86,16 @@ def test_apprise_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         addresses.send(LETTER, named(f"json://127.0.0.1:1/{TOKEN}"))
 
 
+def test_its_process_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where the process that tells an address ends, that is why, and not the address."""
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\nkill -9 $$\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    with pytest.raises(NotSent, match=r"^alerts.urls: json://...: its process was ended by signal 9"):
+        addresses.send(LETTER, named(f"json://127.0.0.1:1/{TOKEN}"))
+
+
 def test_an_address_that_can_be_told_later(make_telling: Callable[..., Telling], sink: Sink) -> None:
     """It is told of everything, once; tried again while it can't be; and stands in no log, status or file of ours."""
     telling = make_telling(more=f"  urls: ['json://{sink.at}/{TOKEN}']\n")

@@ -25,6 +25,7 @@ from support.world import World
 
 from filedrop.config import Validation
 from filedrop.inbound.answers import LIES
+from filedrop.inbound.moved import kept_back
 from filedrop.readable.response import Reply, replies_in
 from filedrop.validation import Kind, validator_of
 
@@ -341,6 +342,11 @@ def test_a_trace_of_answers_that_were_not_sent(make_world: Callable[..., World],
     assert events[2]["why"] == f"By the directory, {STRANGER} can't receive answers to invoices."
     assert not list(wrong("sidecar", json.loads(path.with_name(f"{path.name}.json").read_text())))
     life.drop()
+
+
+def test_note_about_any_file_name() -> None:
+    """A note names a file as people can read it, whatever bytes its name has."""
+    assert "x_?.xml" in kept_back("x_\udcfc.xml", "en").content.decode()
 
 
 def test_a_folder_that_is_moved(world: World, life: Life) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 import structlog
 from support import sql
+from support.documents import BUYER
 from support.drops import IDENTITY, NOON, accepted, drop, posted
 
 from filedrop.errors import Changed, ClosedJournal, FiledropError, JournalError
@@ -31,6 +32,8 @@ from filedrop.texts import Text
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
+
+    from filedrop.journal.engine import Connection
 
 LATER = NOON + timedelta(hours=1)
 in_sqlite = pytest.mark.parametrize("journal", ["sqlite"], indirect=True)  # a test that looks into its file
@@ -131,6 +134,28 @@ def test_reason_with_any_file_name(journal: Journal) -> None:
     assert journal.documents.by_id(recorded.id) == recorded
     assert recorded.waits_for(NOON, Need.PREPARED, "x_\udcfc.xml can't be written", due=LATER) == recorded
     assert not journal.engine.trouble
+
+
+def test_value_that_python_refuses(journal: Journal) -> None:
+    """Of documents that are recorded together, one with a value that can't be kept holds up no other."""
+
+    def also(connection: Connection, document: Document) -> None:
+        if document.number == "2":
+            connection.execute("SELECT id FROM documents WHERE number = :value", {"value": "x_\udcfc.xml"})
+
+    documents = [posted(drop(nth)) for nth in (1, 2, 3)]
+    first, second, third = journal.documents.record_sending(documents, "refuse", warning=lambda _: "", also=also)
+    assert isinstance(first, Document)
+    assert isinstance(third, Document)
+    assert isinstance(second, JournalError)
+    assert "can't keep a value" in str(second)
+    assert not journal.engine.trouble
+
+
+def test_answer_with_any_file_name(journal: Journal) -> None:
+    """A response of the company's own software is recorded, whatever bytes its name has."""
+    answer = drop(file="AB_\udcfc.xml", receiver=BUYER)
+    journal.engine.write(lambda connection: journal.answers.record_sent(connection, answer, "1001", "AB"))
 
 
 def test_row_that_cannot_be_kept(journal: Journal) -> None:

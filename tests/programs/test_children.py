@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from support.documents import invoice
@@ -31,3 +32,11 @@ def test_last_words_of_a_child() -> None:
     for _ in range(2):
         with pytest.raises(Ended, match=r"^ended with status 1 \(.*No module named filedrop\.missing\)$"):
             child.ask({}, seconds=60)
+
+
+def test_child_without_a_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no file can be made for what it prints, a child does its work all the same."""
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    child = Child("filedrop.missing", memory=10**9, largest=100)
+    with pytest.raises(Ended, match=r"^ended with status 1$"):
+        child.ask({}, seconds=60)
