@@ -97,12 +97,16 @@ _TAKEN = f"""
     {ALL} company = :company AND state = '{State.TAKEN}' AND ended IS NOT NULL AND folder = :folder
     AND msg_no IS NOT NULL ORDER BY ended DESC LIMIT 1000
 """
-# Bounded: some systems give one number to all documents.
+# Bounded: some systems give one number to all documents. What has ended counts if it `may_be_accepted`.
 _VERSIONS = f"""
     SELECT dropped_as, type, number, issue_date, sender, meaning FROM documents WHERE rowid IN (
         SELECT rowid FROM documents WHERE number IN (SELECT value FROM json_each(:numbers))
         ORDER BY rowid DESC LIMIT 1000
-    ) AND company = :company AND state NOT IN ('{State.FAILED}', '{State.UNREACHABLE}', '{State.TAKEN}')
+    ) AND company = :company AND (
+        state NOT IN ('{State.FAILED}', '{State.UNREACHABLE}', '{State.TAKEN}')
+        OR (state = '{State.TAKEN}' AND (msg_no IS NOT NULL OR unclear > 0))
+        OR (state = '{State.FAILED}' AND json_extract(error, '$.code') = 'no-answer')
+    )
 """
 _IDENTITIES = EACH.format(column="identity", rows="TRUE")
 _CALLED = f"""
@@ -306,7 +310,7 @@ class Finding(Part):
         return self._documents(_TAKEN, folder=folder, company=company)
 
     def versions(self, company: str, numbers: Collection[str]) -> list[Version]:
-        """A company's latest documents that have one of these numbers, and are neither failed nor taken."""
+        """A company's latest documents that have one of these numbers, and are waiting or may be accepted."""
         rows = self._read(_VERSIONS, company=company, numbers=json.dumps(list(numbers))) if numbers else ()
         return [Version(from_name(name), *row) for name, *row in rows]
 

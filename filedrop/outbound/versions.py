@@ -27,8 +27,8 @@ IS_WRITTEN = 60.0  # seconds since a file that isn't ready has changed, after wh
 def originals(desk: Desk, files: Collection[ReadyFile]) -> dict[str, str]:
     """Those of these files that are other versions of a document, each with the name of that. Raises JournalError.
 
-    The document is in the journal, and neither failed nor taken; or it is among the files, with a shorter name. ""
-    where a file with such a name was just written and isn't ready yet: it may be the document.
+    The document is in the journal, waiting or perhaps accepted; or it is among the files, with a shorter name. "" where
+    a file with such a name was just written and isn't ready yet: it may be the document.
     """
     contents = [(ready.name, ready.content) for ready in files if not isinstance(ready.content, DocumentError)]
     read = [version for name, content in contents if (version := version_of(name, content)) is not None]

@@ -547,6 +547,27 @@ def test_what_comes_a_second_time(bench: Bench) -> None:
     assert (second.document.file, second.document.dropped_as) == ("invoice-2.xml", "invoice.xml")
 
 
+@pytest.mark.parametrize(
+    ("end", "is_held"),
+    [
+        (lambda document: document.taken(document.claimed), False),
+        (lambda document: posted(document).taken(document.claimed), True),
+        (lambda document: document.suspected(document.claimed, "acme@ap.example.com").taken(document.claimed), True),
+        (lambda document: document.failed(document.claimed, Fault("no-answer", "")), True),
+        (lambda document: document.failed(document.claimed, Fault("rejected", "")), False),
+    ],
+    ids=["taken before its post", "taken and accepted", "taken in doubt", "no answer", "rejected"],
+)
+def test_copy_of_a_document_that_has_ended(bench: Bench, end: Callable[[Document], Document], *, is_held: bool) -> None:
+    """Another version of an ended document is held as long as the access point may have that document."""
+    bench.put()
+    bench.life.journal.documents.record(end(bench.recorded()))
+    bench.put("invoice (copy).xml", invoice(note="another"))
+    bench.life.report_closed("invoice (copy).xml")
+    assert (bench.claim("invoice (copy).xml") is None) is is_held
+    assert (bench.outbound / "invoice (copy).xml").exists() is is_held
+
+
 def test_a_name_that_the_journal_speaks_of(bench: Bench) -> None:
     """A name in `sending/` that the journal knows as another document's is given to nobody, though no file has it."""
     bench.put()
