@@ -90,8 +90,10 @@ _END_WAIVER = "DELETE FROM waivers WHERE folder = :folder AND file = :file"
 # By the index of what has ended: the oldest first.
 _ARCHIVED = (
     f"SELECT id FROM documents WHERE company = :company AND state = '{State.DELIVERED}' AND ended < :before"
-    " AND folder = :folder AND NOT open AND place >= 'archive/' AND place < :first_kept ORDER BY ended LIMIT :most"
+    " AND folder = :folder AND NOT open AND place >= 'archive/' AND place < :first_kept"
+    " AND id NOT IN (SELECT value FROM json_each(:kept)) ORDER BY ended LIMIT :most"
 )
+_DROPPED_AS = "SELECT id FROM documents WHERE dropped_as = :name"
 _FORGET = (
     "DELETE FROM restored WHERE document IN (SELECT value FROM json_each(:ids))",
     "DELETE FROM surplus WHERE document IN (SELECT value FROM json_each(:ids))",
@@ -348,12 +350,22 @@ class Waivers(Part):
 class Removal(Part):
     """The removing part of the journal."""
 
-    def forget_archived(self, folder: str, company: str, before: datetime, first_kept: str, most: int) -> int:
+    def forget_archived(
+        self, folder: str, company: str, before: datetime, first_kept: str, most: int, *, kept: Iterable[str]
+    ) -> int:
         """Remove rows of a folder's delivered documents; returns how many.
 
         `before`: when they had ended, by our clock. `first_kept`: the first place that is kept, like `archive/2026-11`.
+        `kept`: the names of documents that are kept.
         """
-        values = {"folder": folder, "company": company, "before": as_moment(before), "first_kept": first_kept}
+        ids_kept = [id_ for name in kept for (id_,) in self._read(_DROPPED_AS, name=as_name(name))]
+        values = {
+            "kept": json.dumps(ids_kept),
+            "folder": folder,
+            "company": company,
+            "before": as_moment(before),
+            "first_kept": first_kept,
+        }
         ids = [id_ for (id_,) in self._read(_ARCHIVED, **values, most=most)]
         return self.forget(ids)
 

@@ -136,6 +136,23 @@ def test_what_stays(world: World, clock: Clock) -> None:
     assert sorted(path.name for path in month.iterdir()) == left
 
 
+def test_original_of_a_held_copy(world: World, clock: Clock) -> None:
+    """A document stays with its row while another version of it is in `outbound/`, which stays, too; and no longer."""
+    life = Life(world, clock)
+    sent(world, life, "june.xml", "june too.xml")
+    copy = world.outbound / "june (copy).xml"
+    world.put(copy, invoice("june.xml", note="another"))
+    life = after(world, clock, life, 95)
+    assert copy.exists()
+    assert {path.name for path in (world.outbound / "archive" / "2020-06").iterdir()} == {"june.xml", "june.xml.json"}
+    assert life.journal.documents.called("june.xml", "june.xml")
+    assert not life.journal.documents.called("june too.xml", "june too.xml")
+    copy.unlink()
+    life = after(world, clock, life, 1)
+    life.stop()
+    assert months(world) == []
+
+
 def test_what_else_has_a_sidecar(world: World, clock: Clock) -> None:
     """What a person has put into an old month with its sidecar stays: what was received, and what has failed."""
     life = Life(world, clock)
