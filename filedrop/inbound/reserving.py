@@ -120,10 +120,13 @@ def placed_before(here: Directory, fetched: Fetched) -> Former | None:
     place, _, last = fetched.row.wanted.rpartition("/")
     paths = dict.fromkeys((place, *(path.parent.name for path in received_paths(Path(), last))))
     places = [there for path in paths if (there := _folder_at(here, path))]
+    is_alone = str(fetched.message.msg_no) in last  # no other message has this name: its first free one ends the search
     for number in range(1, FEW + 1):
         entries = [there / numbered(last, number) for there in places]
-        for entry in entries:
-            content = sidecar.read(entry.beside(".json"))
+        contents = [sidecar.read(entry.beside(".json")) for entry in entries]
+        if is_alone and not any(contents):
+            break
+        for entry, content in zip(entries, contents, strict=True):
             if content is None or not _is_of(content, fetched):
                 continue
             document = next((document for document in entries if _has_bytes(document, fetched.reading.sha256)), None)
