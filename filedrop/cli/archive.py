@@ -30,7 +30,7 @@ from filedrop.inbound.reserving import placed_before
 from filedrop.model.document import local_name, same_participant
 from filedrop.model.message import Message
 from filedrop.programs.children import NoAnswer
-from filedrop.storage.company_folders import inbound_folder, received_paths, unassigned_folder
+from filedrop.storage.company_folders import inbound_folder, moved_to, received_paths, unassigned_folder
 from filedrop.texts.printable import command
 from filedrop.times import local, moment, now
 
@@ -291,7 +291,7 @@ def deliver_again(
         if not again and known is not None and (path := _document_of(known)):
             raise _is_there(msg_no, path)
         fetched = fetch(source, folder, message, known, set())
-        former = None if again else placed_before(folder.at(), fetched)
+        former = None if again else placed_before(folder.at(), fetched, moved_to(folder.at()))
         if former is not None and former.document is not None:
             fetched.discard(folder.at())
             raise _is_there(msg_no, former.document.path)

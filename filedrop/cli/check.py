@@ -73,6 +73,6 @@ def check(
         from filedrop.cli.rehearsing import check_files  # noqa: PLC0415 - loaded if it is used
 
         raise SystemExit(check_files(config_option, files, as_json=as_json, **others))
-    from filedrop.cli.set_up import check_set_up  # noqa: PLC0415 - likewise
+    from filedrop.cli.set_up import check_set_up  # noqa: PLC0415 - loaded if it is used
 
     raise SystemExit(check_set_up(config_option, as_json=as_json, **of_set_up))

@@ -53,7 +53,7 @@ def progress(items: Iterable[T], doing: str) -> Iterable[T]:
     if not sys.stderr.isatty() or (isinstance(items, Sized) and len(items) < FEW):
         return items
     from rich.console import Console  # noqa: PLC0415 - rich costs 50 ms
-    from rich.progress import track  # noqa: PLC0415 - likewise
+    from rich.progress import track  # noqa: PLC0415 - rich costs 50 ms
 
     return track(items, doing, console=Console(stderr=True), transient=True)
 

@@ -84,7 +84,7 @@ def _make_next(calls: Calls) -> bool:
 
 def asking(*, local: bool) -> Ask:
     """The way to call a folder from a thread that serves other folders, too. `local`: the calls can't hang."""
-    return _at_once if local else _patiently
+    return LOCALLY if local else _patiently
 
 
 def _at_once(call: Callable[[], T], /) -> T:
@@ -93,3 +93,6 @@ def _at_once(call: Callable[[], T], /) -> T:
 
 def _patiently(call: Callable[[], T], /) -> T:
     return within(UNAVAILABLE_AFTER, call)
+
+
+LOCALLY: Ask = _at_once  # for a thread that may wait, or calls that can't hang

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +32,7 @@ from filedrop.model.document import expects_answer
 from filedrop.model.message import UNASSIGNED
 from filedrop.readable.response import is_response, responses_of
 from filedrop.storage import checked
+from filedrop.storage.company_folders import moved_to
 from filedrop.storage.marker import read_marker
 from filedrop.storage.withdrawal import withdraw
 
@@ -125,13 +127,18 @@ class _Placing:
         self._rows: dict[int, MessageRow] = {}
         self._results: dict[int, MessageRow | Exception] = {}
 
+    @cached_property
+    def _moved_to(self) -> list[Directory]:
+        """The folders for answers, opened once for all. Raises OSError."""
+        return moved_to(self._here)
+
     def place(self, *, resumed: bool, again: bool) -> dict[int, MessageRow | Exception]:
         """Place all. Raises JournalError."""
         for msg_no, fetched in list(self._whole.items()):
             try:
                 for temporary in fetched.temporaries():
                     check_there(self._here / temporary)
-                former = None if again else placed_before(self._here, fetched)
+                former = None if again else placed_before(self._here, fetched, self._moved_to)
                 if former is not None and former.document is not None:
                     self._results[msg_no] = self._learned(fetched, former)
                 elif former is not None:  # somebody has taken the document, or a crash came before it

@@ -11,7 +11,6 @@ import errno
 import hashlib
 import re
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filedrop.files import Drafts, make_folder, open_regular
@@ -19,12 +18,12 @@ from filedrop.inbound.attachments import xml_name
 from filedrop.inbound.temporary import id_in
 from filedrop.model.message import UNASSIGNED
 from filedrop.storage import sidecar
-from filedrop.storage.company_folders import received_paths
+from filedrop.storage.company_folders import folder_below
 from filedrop.storage.names import numbered, page_name
 from filedrop.storage.withdrawal import withdraw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from filedrop.files import Directory, Draft, Entry
@@ -109,17 +108,16 @@ def reserved(here: Directory, row: MessageRow) -> Iterator[str]:
                 raise
 
 
-def placed_before(here: Directory, fetched: Fetched) -> Former | None:
+def placed_before(here: Directory, fetched: Fetched, moved_to: Sequence[Directory]) -> Former | None:
     """Where this very message was placed before, though the journal doesn't know it: an older copy was put back.
 
     By a sidecar under one of the first names that it would get, which has its number and uuid, and the digest of these
-    bytes. Both it and the document, which counts only with these bytes, are looked for where `received_paths` looks: an
-    earlier document may have been taken, and a person may have moved this one. Raises OSError.
+    bytes. Both it and the document, which counts only with these bytes, are looked for there and in the folders
+    `moved_to`: an earlier document may have been taken, and a person may have moved this one. Raises OSError.
     """
     found = None
     place, _, last = fetched.row.wanted.rpartition("/")
-    paths = dict.fromkeys((place, *(path.parent.name for path in received_paths(Path(), last))))
-    places = [there for path in paths if (there := _folder_at(here, path))]
+    places = [there for there in (folder_below(here, place), *moved_to) if there]
     is_alone = str(fetched.message.msg_no) in last  # no other message has this name: its first free one ends the search
     for number in range(1, FEW + 1):
         entries = [there / numbered(last, number) for there in places]
@@ -134,13 +132,6 @@ def placed_before(here: Directory, fetched: Fetched) -> Former | None:
             if document is not None:
                 return found
     return found
-
-
-def _folder_at(here: Directory, path: str) -> Directory | None:
-    """A folder at a path below the inbound folder; None where there is none that filedrop may look into."""
-    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-        return here.below(path)
-    return None
 
 
 def _is_of(content: dict[str, Any], fetched: Fetched) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from filedrop import identify
 from filedrop.errors import DocumentError
 from filedrop.files import NO_FILE, Drafts, discard
-from filedrop.files.patience import asking
+from filedrop.files.patience import LOCALLY, asking
 from filedrop.files.rights import explain
 from filedrop.model.document import Need, State, participant_key
 from filedrop.model.fault import Fault
@@ -269,9 +269,9 @@ def _kept(entry: Entry, max_size: int, ask: Ask, pieces: Iterable[bytes]) -> Ope
     return _read(entry, max_size, ask)
 
 
-def _read(entry: Entry, max_size: int, ask: Ask | None = None) -> OpenedDocument:
+def _read(entry: Entry, max_size: int, ask: Ask = LOCALLY) -> OpenedDocument:
     """A copy, opened and read. Raises OSError, DocumentError, Changing."""
-    copy = (ask or asking(local=True))(partial(OpenedDocument.open, entry))
+    copy = ask(partial(OpenedDocument.open, entry))
     try:
         copy.read(max_size, ask=ask)
     except BaseException:

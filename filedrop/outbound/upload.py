@@ -16,7 +16,7 @@ from filedrop import files, identify
 from filedrop.errors import DocumentError
 from filedrop.files import FileStamp
 from filedrop.files.certainty import CERTAINTY
-from filedrop.files.patience import asking
+from filedrop.files.patience import LOCALLY, asking
 from filedrop.files.rights import denied
 from filedrop.model.prepared import Prepared
 from filedrop.texts import Text
@@ -75,12 +75,11 @@ class OpenedDocument:
         """When the file was last written, by the clock of its writer's system."""
         return from_seconds(min(max(0.0, self.status.st_mtime), LATEST_TIME))
 
-    def read(self, max_size: int | None, xpaths: Collection[str] = (), *, ask: Ask | None = None) -> Reading:
+    def read(self, max_size: int | None, xpaths: Collection[str] = (), *, ask: Ask = LOCALLY) -> Reading:
         """Read the file whole, once; `xpaths` are the mapping's. Raises DocumentError, Changing, OSError.
 
         `ask`: for a thread that serves other folders, too.
         """
-        ask = ask or asking(local=True)
         if self.status.st_size <= IN_MEMORY:
             self.content = ask(lambda: self.file.read(self.status.st_size + 1))
             stream: BinaryIO = io.BytesIO(self.content)

@@ -25,7 +25,7 @@ class Task(NamedTuple):
 
     `run` is called in a thread of the pool. Where the pool is closed before, `never_began` is called instead: by the
     thread that closes the pool, or in `submit`. Where that is None, the task is done all the same: by a thread of the
-    pool, or in `submit`. Either is called once, perhaps after whoever submitted it was closed: what both change must
+    pool, or in `submit`. Either is called once, perhaps after its submitter was closed: what both change must
     be thread-safe.
     """
 

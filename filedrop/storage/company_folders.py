@@ -316,6 +316,18 @@ def received_paths(inbound: Path, name: str) -> list[Path]:
     return [path, *(inbound / folder / path.name for folder in CODES)]
 
 
+def moved_to(here: Directory) -> list[Directory]:
+    """The folders of an inbound folder into which a person may have moved what was received. Raises OSError."""
+    return [there for name in CODES if (there := folder_below(here, name))]
+
+
+def folder_below(here: Directory, path: str) -> Directory | None:
+    """A folder at a path below another one; None where there is none that filedrop may look into. Raises OSError."""
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        return here.below(path)
+    return None
+
+
 def _within(here: Directory, depth: int, without: Container[str] = ()) -> Iterator[Directory]:
     yield here
     for entry in here.scan() if depth else ():
